@@ -18,7 +18,7 @@ export interface Budget {
   allowed: boolean;
 }
 
-/** More than the devices of a home; 10,000 clients take about 4 MB. */
+/** More than any home has; 10,000 clients take about 4 MB. */
 const MAX_CLIENTS = 10_000;
 
 /** Counts requests per client in a sliding window: within any time of its length no client gets more than its limit. */

@@ -17,7 +17,7 @@ import type { TunnelParts } from "./tunnel-parts.ts";
 type Needs = Base & TunnelParts;
 export type NameParts = ReturnType<typeof namePartsOn>;
 
-/** What answers the LAN's questions while anything needs that. */
+/** Answers the LAN's DNS queries while anything needs it. */
 export function namePartsOn(needs: Needs) {
   const { host, settings, events, killSwitch, devices, destinations, tunnels, alerts, log } = needs;
   const blockLists = new BlockLists({

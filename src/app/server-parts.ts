@@ -16,7 +16,7 @@ import type { KillSwitchParts } from "./kill-switch-parts.ts";
 export type Base = KillSwitchParts & { host: Host; settings: Settings };
 export type ServerParts = Awaited<ReturnType<typeof serverPartsOn>>;
 
-/** What knows servers, and what people have decided about connections. */
+/** The servers, and what people have decided about connections. */
 export async function serverPartsOn({ host, settings, store, events, alerts, log }: Base) {
   const registrations = new Registrations(store, settings);
   const current = registrations.current();

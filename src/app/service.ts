@@ -22,9 +22,9 @@ import { withdrawDirect } from "./withdrawn-direct.ts";
 const STOP_WITHIN_MS = 5_000;
 /** People wait for an address that comes with a cable. */
 const LISTEN_AGAIN_MS = 1_000;
-/** By then whoever waited for the start has asked. */
+/** By then every client that waited for the start has asked. */
 const WATCH_AFTER_MS = 20;
-/** By then whoever waited for the start has had an answer: a long list takes the processor for 0.1 s. */
+/** By then every client that waited for the start has its answer: a long list takes the processor for 0.1 s. */
 const READ_LIST_AFTER_MS = 1_000;
 
 /** By then the kernel has the addresses of this start. */
@@ -196,7 +196,7 @@ async function reportList(
   Bun.gc(true);
 }
 
-/** Answers once what a command has changed is on the disk. */
+/** Answers once the change of a command is on the disk. */
 function onceSaved(answers: OperatorAnswers, store: Pick<Parts["store"], "flushed">): OperatorAnswers {
   const waiting = Object.entries(answers).map(([name, answer]) => [
     name,
@@ -247,7 +247,7 @@ type Answers<Names extends string> = {
   [Name in keyof OperatorAnswers as Extract<Name, Names>]: OperatorAnswers[Name];
 };
 
-/** What only root may let out, or in. */
+/** What only root may allow, out or in. */
 function guardAnswers({
   operatorSwitch,
   tunnels,

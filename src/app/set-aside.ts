@@ -12,9 +12,9 @@ import { lostTunnelsIn, tunnelKey } from "../tunnel/connection.ts";
 
 export type Kept = Pick<Saved<unknown>, "key" | "leftOf">;
 
-/** What is lost of these may have blocked something, or kept it inside a tunnel. */
+/** If one of these is lost, something that was blocked or kept inside a tunnel might get out. */
 const DECIDING: readonly string[] = [DESTINATIONS.key, SCHEDULES.key];
-/** More would not help. */
+/** A longer list does not help. */
 const MAX_NAMED = 10;
 
 const LOST =

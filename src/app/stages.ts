@@ -46,7 +46,7 @@ function firstOf(parts: Needs): Part[] {
       name: "devices and destinations",
       reload: () => {
         const permitted = devices.reload();
-        // What is direct needs the permission, which the devices read. A client's change must not come before either.
+        // `direct` needs the permission, which the devices read. No client's change may come before either.
         return Promise.all([permitted, destinations.reload(permitted)]);
       },
       run: (signal) => Promise.all([devices.watch(signal), destinations.watch(signal)]),

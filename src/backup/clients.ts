@@ -22,7 +22,7 @@ interface Deps {
   alarm: Alarm;
 }
 
-/** Who has seen what is replaced may replace it; what lets traffic or strangers pass is root's. */
+/** A client that has seen what a restore replaces may confirm it; only root may let traffic or strangers pass. */
 const MAY: Permissions = { replace: true, killswitchOff: false, direct: false };
 const ON_THE_GATEWAY = "on the gateway: sudo portcullis restore <backup.json";
 

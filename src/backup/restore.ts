@@ -115,7 +115,7 @@ function settingsFrom({ settings }: Holdings, contents: Contents, may: Permissio
   };
 }
 
-/** What people are not told of is not written. */
+/** Only what the preview shows is written. */
 function mergedIn(kept: BackedUp, here: string | null, given: string, tunnels: ReadonlySet<string>): string {
   const then = kept.merge(here, given, tunnels);
   return here !== null && kept.changes(here, then).length === 0 ? here : then;
@@ -156,7 +156,7 @@ function changesBetween(here: Holdings, then: Holdings): Change[] {
   return DIFFERENCES.flatMap((difference) => difference(here, then));
 }
 
-/** Enough names to recognize the backup; all of them are told before. */
+/** Enough names to recognize the backup; the preview has all of them. */
 const MAX_NAMES = 5;
 
 function refuseLosses(losses: readonly Change[]): void {

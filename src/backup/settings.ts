@@ -53,7 +53,7 @@ export const LISTS: readonly BackedUp[] = [
 /** The operator's accounts. */
 export const ACCOUNTS: readonly BackedUp[] = VPN_PROVIDERS.map(accountWith);
 
-/** A backup says what holds where nobody has chosen, because a restore leaves alone what a backup leaves out. */
+/** A backup includes the defaults that nobody has changed, because a restore keeps what a backup leaves out. */
 export const UNSET: Readonly<Record<string, string>> = Object.fromEntries(
   [CURRENT_PROVIDER, KILL_SWITCH, DEFAULT_EXIT, MAIN_CONNECTION].map(({ key, unset }) => [key, unset]),
 );
@@ -70,7 +70,7 @@ export function isSetting([key, text]: [key: string, text: string]): boolean {
   return (isAddressKey(key) ? ADDRESS : backedUpAs(key))?.isValid(text) === true;
 }
 
-/** A registration's name can stand for another one: keys are compared, and not told. */
+/** Two registrations can have one name, so keys are compared, but not shown. */
 function accountWith({ setting, label, registrationIn }: VpnProvider): BackedUp {
   return {
     key: setting,

@@ -120,8 +120,8 @@ function targetText({ provider, server, via, transport }: OrderTarget): string {
 }
 
 /**
- * What is known here of the same way is newer. Keys and an endpoint that a provider has assigned are not taken: nobody could
- * see whose they are, and the next connect gets new ones.
+ * What is known here of the same server is newer. Keys and an endpoint that a provider has assigned are not taken:
+ * nobody could see whose they are, and the next connect gets new ones.
  */
 function latest(here: Connection | null, given: Connection | null): Connection | null {
   if (serverOf(here) === serverOf(given)) return here;

@@ -12,9 +12,9 @@ interface Row {
   cause: string;
   level: Level;
   kind: AlertKind;
-  /** When it is raised, for the docs. */
+  /** When it is raised, as the docs say it. */
   title: string;
-  /** The cause that it may follow from: a message that tells of both has it under that. */
+  /** The cause that it may follow from: a message about both lists it under that. */
   after?: string;
 }
 
@@ -337,7 +337,7 @@ export function alertText<Code extends AlertCode>(code: Code, args: AlertArgs<Co
   return english("text" in row ? row.text : (row.texts[(args as Args).what ?? ""] ?? ""), args);
 }
 
-/** A macro of the page, which so has no text of the rows. */
+/** A macro of the page, so that it does not contain the rows' texts. */
 export function alertKinds(): Record<AlertCode, AlertKind> {
   const kinds = Object.entries(ALERTS).map(([code, { kind }]) => [code, kind]);
   return Object.fromEntries(kinds) as Record<AlertCode, AlertKind>;

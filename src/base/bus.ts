@@ -19,7 +19,7 @@ interface Listener<Event> {
 interface Pending<Event> {
   event: Event;
   depth: number;
-  /** Gets what the listeners have begun. */
+  /** Gets the work that the listeners have begun. */
   begun: (work: readonly Promise<unknown>[]) => void;
 }
 
@@ -37,7 +37,9 @@ export class Bus<Events extends object> {
   /** `report` gets each different fault of a listener once. */
   constructor(private readonly report: (fault: string) => void) {}
 
-  /** Calls the listener with each event of these types until `signal` aborts. Its errors stop nobody else. */
+  /**
+   * Calls the listener with each event of these types until `signal` aborts. Its errors do not stop other listeners.
+   */
   subscribe<Type extends keyof Events>(
     types: Type | readonly Type[],
     listener: (event: EventOf<Pick<Events, Type>>) => unknown,
@@ -100,7 +102,7 @@ export class Bus<Events extends object> {
     }
   }
 
-  /** A report that fails keeps events from nobody. */
+  /** A failing report does not hold up events. */
   private fault({ type }: EventOf<Events>, why: unknown): void {
     try {
       const fault = `the event ${String(type)}: ${messageOf(why)}`;

@@ -11,7 +11,7 @@ export interface Part<Value> {
   of?: (value: Value) => unknown;
   /**
    * Resolves once the value is in force here. If it throws, it is called with the former value. If that fails too, the
-   * place itself tells of it, and keeps trying.
+   * place itself reports it, and keeps trying.
    */
   apply: (value: Value) => Promise<void>;
   /** Pure: it is asked before anything is changed. */
@@ -41,7 +41,7 @@ interface Deps<Value> {
   undo?: (value: Value, before: Value, after: Value) => Value;
   /** Called once a change is in force, saved or not, and after each `load`; not for a change that was refused. */
   changed?: (before: Value, after: Value) => void;
-  /** What people are told of a change that is in force and could not be saved. */
+  /** What people read about a change that is in force and could not be saved. */
   unsaved?: Forgettable;
   /** What must leave no copy in the database's file once it is removed, whenever that can be saved. */
   secrets?: (value: Value) => readonly string[];
@@ -336,7 +336,7 @@ export class Decision<Value> {
     }
   }
 
-  /** The database has it no more once what is open is closed. */
+  /** Once what is open is closed, the database does not have it any more. */
   private async takeBack(before: Value, after: Value): Promise<void> {
     if (this.stale !== null) await this.readAgain(this.stale.ready);
     const present = this.current;
@@ -346,7 +346,7 @@ export class Decision<Value> {
       await part.apply(this.current).catch(() => {});
   }
 
-  /** What is open is closed before the database has it no more. */
+  /** What is open is closed before it is removed from the database. */
   private async refused(before: Value, after: Value, isSaved: boolean, error: unknown): Promise<never> {
     this.current = before;
     for (const part of this.changedParts(before, after).toReversed())

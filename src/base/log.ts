@@ -7,8 +7,8 @@ const ORDER: readonly Level[] = ["debug", "info", "warn", "error"];
 const MAX_CHARACTERS = 8_000;
 
 /**
- * A text as one line that ends where it seems to end, because parts of it come from others: what ends a line, moves a
- * cursor or reverses a direction is escaped.
+ * A text on one line, made safe because parts of it come from others: what ends a line, moves a cursor or reverses a
+ * direction is escaped.
  */
 export function lineOf(text: string, most = MAX_CHARACTERS): string {
   const cut = text.length > most ? `${text.slice(0, most - 1)}…` : text;

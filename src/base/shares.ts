@@ -14,7 +14,7 @@ export class Shares {
     private readonly atLeast = 0,
   ) {}
 
-  /** Takes so much for a client; false, and nothing is taken, if that is more than its share. */
+  /** Takes an amount for a client; false, and nothing is taken, if it is more than the client's share. */
   take(client: string, amount = 1): boolean {
     if (!this.has(client, amount)) return false;
     this.add(client, amount);
@@ -27,7 +27,7 @@ export class Shares {
     this.total += amount;
   }
 
-  /** Whether a client could take so much. */
+  /** Whether a client could take the amount. */
   has(client: string, amount = 1): boolean {
     const then = this.of(client) + amount;
     return then <= this.atLeast || this.leftToOthers * then <= this.all - this.total - amount;

@@ -1,6 +1,8 @@
 import { nextTurn } from "./queue.ts";
 
-/** Everything else that waits for the event loop, the repair of the kill switch too, waits for so long, some times. */
+/**
+ * Everything else that waits for the event loop waits this long several times, the repair of the kill switch included.
+ */
 const MS_A_TURN = 5;
 
 type Work = () => Promise<unknown>;

@@ -49,7 +49,10 @@ export class OwnCertificate {
   }
 }
 
-/** One that was made while the clock was ahead is not valid yet. One that cannot be read, or lacks its key, is none. */
+/**
+ * A certificate that was made while the clock was ahead is not valid yet. One that cannot be read, or lacks its key,
+ * counts as missing.
+ */
 function fits({ certificate, key }: KeyedCertificate, names: GatewayNames, now: number): boolean {
   try {
     const facts = factsOf(certificate);

@@ -19,7 +19,7 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 const BACKDATED_MS = DAY_MS;
 /** Some systems refuse certificates that are valid for more than 825 days. */
 const VALID_MS = 800 * DAY_MS;
-/** X.520 permits so many characters in a common name. */
+/** The longest common name that X.520 permits. */
 const MAX_COMMON_NAME = 64;
 const SERIAL_BYTES = 16;
 
@@ -88,7 +88,7 @@ function octetsOf(address: string): OctetString {
   return new OctetString({ valueHex: new Uint8Array(ipaddr.parse(address).toByteArray()).buffer });
 }
 
-/** RFC 5280, section 4.1.2.5: years from 2050 on have a form of their own. A clock may be wrong by as much. */
+/** RFC 5280, section 4.1.2.5: years from 2050 on have a form of their own. A clock might be that wrong. */
 function timeOf(ms: number): Time {
   const value = new Date(ms);
   return new Time({

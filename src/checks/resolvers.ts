@@ -10,7 +10,7 @@ import type { Session } from "../tunnel/session.ts";
 import { resolversOutside } from "../wireguard/led.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
-/** Exists everywhere and says nothing about who asks (RFC 7050, 2). */
+/** Exists everywhere and reveals nothing about the client (RFC 7050, 2). */
 const QUESTION = questionAbout("ipv4only.arpa", TYPE.a);
 const CODES: Readonly<Record<number, string>> = { 1: "FORMERR", 2: "SERVFAIL", 4: "NOTIMP", 5: "REFUSED" };
 

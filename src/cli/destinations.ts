@@ -7,7 +7,7 @@ import type { Output } from "./api-command.ts";
 import { deviceOf } from "./devices.ts";
 import { list, printable, styled } from "./text.ts";
 
-/** A screen has room for some. */
+/** A screen has room for this many. */
 const SHOWN_ADDRESSES = 8;
 
 export interface AddDestinationFlags {

@@ -30,7 +30,7 @@ export async function changeDevice(
   return { json, text: `${told(title, id)}\n${state}` };
 }
 
-/** What words after a device put into the request, and the sentence about it. */
+/** What the words after a device put into the request, and the sentence that confirms it. */
 interface Change {
   body: DeviceChange;
   told: (title: string, id: string) => string;

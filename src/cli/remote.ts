@@ -15,7 +15,7 @@ import { list, printable, styled } from "./text.ts";
 
 export interface AddRemoteFlags {
   exit?: string;
-  /** False for --no-lan. */
+  /** `false` for `--no-lan`. */
   lan: boolean;
   homeOnly?: true;
   file?: true;

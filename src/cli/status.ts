@@ -89,7 +89,7 @@ const TONES = {
   unknown: "bold",
 } as const satisfies Record<Status["verdict"]["name"], string>;
 
-/** What leaves outside the tunnels is no reason for green. */
+/** Not green while anything leaves outside the tunnels. */
 function headlineOf(status: Status): string {
   const { name, title } = status.verdict;
   return styled(name === "protected" && isAnyDirect(status) ? TONES.partly : TONES[name], printable(title));

@@ -3,7 +3,7 @@ import { capital } from "../shared/words.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { textOf } from "./voice.ts";
 
-/** Why nothing leaves by a tunnel: "the tunnel tv has failed". */
+/** Why nothing goes through a tunnel: "the tunnel tv has failed". */
 export function downText(exit: string, row: TunnelRow | undefined): string {
   return textOf(downReason(exit, row?.state));
 }

@@ -11,7 +11,7 @@ import type { Option } from "./parts/option.ts";
 export interface ExitState {
   icon: "shield" | "blocked" | "warning" | "unknown";
   tone: Tone;
-  /** Why devices do not leave by it as they should, as a sentence; null if they do. */
+  /** Why devices do not go through it as they should, as a sentence; null if they do. */
   trouble: string | null;
   /** "Gothenburg, Sweden" */
   detail: string;

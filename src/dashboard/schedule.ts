@@ -23,7 +23,7 @@ const WEEK = DAYS.length;
 /** The first day of 1970, a Thursday, in `DAYS`. */
 const FIRST_DAY = 3;
 
-/** "TV leaves by amsterdam from 20:00 to 23:00 each day." */
+/** "TV goes through amsterdam from 20:00 to 23:00 each day." */
 export function sentenceFor(schedule: Schedule, devices: Devices): string {
   const { tunnel, device, exit = "" } = schedule;
   const when = whenOf(schedule);

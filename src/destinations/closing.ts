@@ -4,8 +4,8 @@ import { isBlockedExit, isOutsideExit } from "../shared/exits.ts";
 import type { Rule } from "./rules.ts";
 
 /**
- * A change tightens if less can leave after it, and nothing by another way than before. What was direct is then no longer
- * outside the tunnel.
+ * A change tightens if less can leave after it, and nothing through another exit than before. What was direct is then
+ * no longer outside the tunnel.
  */
 export function effectOf(before: readonly Rule[], after: readonly Rule[]): Effect {
   const [from, to] = [exitsIn(before), exitsIn(after)];

@@ -70,7 +70,7 @@ const SAVE_AGAIN_EVERY_MS = 15_000;
 export class Destinations {
   /** The addresses that names have. */
   readonly names: Names;
-  /** How names are resolved; nobody does while nothing needs that. */
+  /** How names are resolved; they are not while nothing needs it. */
   private resolving: ResolverState = "off";
   private readonly inForce: RulesInForce;
 
@@ -94,7 +94,7 @@ export class Destinations {
     });
   }
 
-  /** The rules, for who looks destinations up. */
+  /** The rules, for looking up destinations. */
   get matching(): Matcher {
     return this.inForce.matcher;
   }
@@ -161,8 +161,8 @@ export class Destinations {
   }
 
   /**
-   * To be called before the kill switch is first loaded: devices still use the addresses that a service before this one
-   * has led to exits. What is not known of them is refused.
+   * To be called before the kill switch is first loaded: devices still use the addresses that a service before this
+   * one has led to exits. Unknown ones are refused.
    */
   async takeOver(): Promise<void> {
     if (!this.matching.hasNames) return;
@@ -228,7 +228,7 @@ export class Destinations {
     await this.inForce.change(edit).finally(() => this.settleNames());
   }
 
-  /** If that fails, it is tried again soon. */
+  /** It is retried soon if it fails. */
   private settleNames(): Promise<void> {
     return this.deps.events.published({ type: "lookups_changed", payload: null });
   }

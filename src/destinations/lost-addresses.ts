@@ -9,8 +9,8 @@ import type { Rule } from "./rules.ts";
 const LOST_MS = 3_600_000;
 
 /**
- * Addresses that the kernel leads to an exit for a name, while nobody knows any more which name that is. They are refused
- * to their devices until one of them asks again: without a rule they would take another exit.
+ * Addresses that the kernel leads to an exit for a name that is no longer known. They are refused to their devices
+ * until one of them asks again: without a rule they would take another exit.
  */
 export class LostAddresses {
   /** By their devices, as the kernel's sets have these. */
@@ -31,7 +31,7 @@ export class LostAddresses {
     this.until = this.monotonic() + LOST_MS;
   }
 
-  /** What refuses them. A name that has one of them comes before. */
+  /** The rules that refuse them. A name that has one of them takes precedence. */
   get refused(): Destination[] {
     return [...this.byOwners.values()].map(({ devices, addresses }) => ({
       ...{ prefixes: [], devices, exit: { to: "blocked" } as const },

@@ -85,8 +85,8 @@ export class Names {
   }
 
   /**
-   * Resolves once the kernel leads these addresses to the rule's exit. False if it does not, because the device has brought
-   * in too many, they cannot be written, or the rule has changed meanwhile: then nobody may be told of them.
+   * Resolves once the kernel leads these addresses to the rule's exit. False if it does not, because the device has
+   * too many, they cannot be written, or the rule has changed meanwhile: then no device may get them in an answer.
    */
   async permit({ match: { rule, by }, device, addresses, ttlMs }: NamedAnswer): Promise<boolean> {
     if (!this.has(rule)) return false;
@@ -113,7 +113,7 @@ export class Names {
     return this.addresses.ledBy(rule);
   }
 
-  /** What is refused, because nobody knows which rules it belongs to. */
+  /** Addresses that are refused because it is not known which rules they belong to. */
   get refused(): Destination[] {
     return this.lost.refused;
   }

@@ -1,12 +1,12 @@
 import type { HostName } from "../base/address.ts";
 import type { Rule } from "./rules.ts";
 
-/** More than anybody counts. */
+/** A larger number says no more. */
 const MAX_NAMES = 1_024;
 
 /** How many other names devices have asked for that have an address which a rule leads outside the tunnel. */
 export class SharedNames {
-  /** By the id of the rule: hashes, because nothing is to tell what was asked. */
+  /** By the id of the rule: hashes, so that nothing reveals what was asked. */
   private readonly byRule = new Map<string, Set<bigint | number>>();
 
   note({ id }: Rule, name: HostName): void {

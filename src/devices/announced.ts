@@ -28,8 +28,7 @@ const ASK_AGAIN_AFTER_MS = 3_600_000;
 const UNANSWERED = { firstMs: 10_000, factor: 6 };
 
 /**
- * The names that devices tell when they are asked. They are text from the LAN, and are shown only if nothing better is
- * known.
+ * The names that devices report when asked. They are text from the LAN, and are shown only if nothing better is known.
  */
 export class Announced {
   private readonly names = new Map<DeviceId, string>();

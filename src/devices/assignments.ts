@@ -133,7 +133,7 @@ export class Assignments {
       .finally(() => this.keepOrders());
   }
 
-  /** Runs the removal of a tunnel; throws if devices leave by it. None can be given it meanwhile. */
+  /** Runs the removal of a tunnel; throws if devices go through it. None can be given it meanwhile. */
   unlessUsed(tunnel: string, remove: () => Promise<void>): Promise<void> {
     return this.decision.between(async () => {
       this.assertUnused(tunnel);

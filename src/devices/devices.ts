@@ -145,7 +145,7 @@ export class Devices {
   }
 
   async list(): Promise<DeviceList> {
-    // Other answers have who is on the road as of now, too.
+    // Other answers have who is away from home as of now, too.
     await Promise.all([this.count(), this.limits.count(), this.remote.look(), this.roster.isKnown()]);
     const { current } = this.assignments;
     const [sharedRate, sharedQuota] = [this.limits.of(EVERYBODY_ELSE), this.limits.quotaOf(EVERYBODY_ELSE)];
@@ -274,7 +274,7 @@ export class Devices {
     return this.direct;
   }
 
-  /** Runs the removal of a tunnel; throws if devices leave by it. None can be given it meanwhile. */
+  /** Runs the removal of a tunnel; throws if devices go through it. None can be given it meanwhile. */
   unlessUsed(tunnel: string, remove: () => Promise<void>): Promise<void> {
     return this.assignments.unlessUsed(tunnel, remove);
   }

@@ -12,7 +12,7 @@ export const MAX_EXITS = MAX_TUNNELS + 1;
 /** What is known of the tunnels. */
 export interface Ways {
   isUp: (tunnel: string) => boolean;
-  /** Whether it is up for so long that a device may leave another tunnel for it. */
+  /** Whether it has been up long enough for a device to leave another tunnel for it. */
   isSteady: (tunnel: string) => boolean;
 }
 
@@ -33,7 +33,7 @@ export function isSame(one: Exit, other: Exit): boolean {
   return formatExit(one) === formatExit(other);
 }
 
-/** Why these are no order, as the rest of a sentence that begins with the field; null if they are. */
+/** Why these are not a valid order, as the rest of a sentence that begins with the field; null if they are. */
 export function orderFault(exits: readonly string[]): string | null {
   // First of all: the rest looks at each exit for each other one.
   if (exits.length === 0 || exits.length > MAX_EXITS) return `must be 1 to ${MAX_EXITS} exits`;

@@ -29,7 +29,7 @@ interface Known {
 interface InUse {
   order: ExitOrder;
   present: Exit;
-  /** The exit that people know of. */
+  /** The exit that people were told. */
   told: Exit;
 }
 
@@ -38,7 +38,7 @@ interface InUse {
  * looks at the page sees that the device has come back.
  */
 const HOLD_MS = 60_000;
-/** For a tunnel that fails again soon after each return: then its devices lose a connection four times an hour at most. */
+/** For a tunnel that fails soon after each return: its devices lose a connection four times an hour at most. */
 const MAX_HOLD_MS = 16 * HOLD_MS;
 /** A tunnel that was up for longer than this has not flapped. */
 const STEADY_MS = 10 * 60_000;
@@ -58,7 +58,7 @@ export class ExitsInForce {
   private readonly orders = new Map<string, InUse>();
   private isLooking = false;
   private isTelling = false;
-  /** Whether people are told: what a start finds is no move. */
+  /** Whether to announce it: what a start finds is not a move. */
   private isWatched = false;
   private waiting = new AbortController();
 
@@ -82,8 +82,9 @@ export class ExitsInForce {
   }
 
   /**
-   * To be called when a tunnel begins or ceases to carry traffic; the same again changes nothing. Devices move at the end
-   * of this turn: an uplink that is lost takes all tunnels down, one after the other, and nobody gains by a move then.
+   * To be called when a tunnel begins or ceases to carry traffic; the same again changes nothing. Devices move at the
+   * end of this turn: an uplink that is lost takes all tunnels down, one after the other, and a move would be useless
+   * then.
    */
   tunnelIs(name: string, isUp: boolean): void {
     if (!this.note(name, isUp) || this.isLooking) return;

@@ -11,7 +11,7 @@ export interface SeenDevice {
   id: string;
   record: DeviceRecord;
   presence: Presence | null;
-  /** The name that it tells. */
+  /** The name that it reports. */
   told: string | undefined;
   /** In force. */
   exit: Exit;
@@ -30,7 +30,7 @@ const labels = Object.fromEntries(
   ]),
 ) as { [Key in LabelKey]: Fact<SeenDevice, TOptional<(typeof LABELS)[Key]>> };
 
-/** Of a device of the LAN, or one on the road. Not in /metrics, because anyone on the LAN can invent devices. */
+/** Of a device of the LAN, or one away from home. Not in /metrics, because anyone on the LAN can invent devices. */
 export const DEVICE_FACTS = facts<SeenDevice>()({
   id: {
     schema: Type.String(),

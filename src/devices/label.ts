@@ -19,7 +19,7 @@ export function labelsOf(
   return Object.fromEntries(given);
 }
 
-/** No is kept as nothing. */
+/** `false` is not stored. */
 function fieldOf(key: LabelKey): Field<string | boolean> {
   const Stored = Type.Object(
     { id: Type.String(), value: LABELS[key] as TSchema },

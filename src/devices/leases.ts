@@ -8,8 +8,8 @@ const LEASES = ["/var/lib/portcullis-dhcp/leases", "/var/lib/misc/dnsmasq.leases
 const MAX_BYTES = 262_144;
 
 /**
- * The names that devices have told dnsmasq, by MAC address. A line is: when the lease ends, MAC address, IPv4 address,
- * host name or `*`, client id; those of DHCPv6 have no MAC address.
+ * The names that devices have given dnsmasq, by MAC address. A line is: when the lease ends, MAC address, IPv4
+ * address, host name or `*`, client id; those of DHCPv6 have no MAC address.
  */
 export async function leasedNames(host: Pick<Host, "read">): Promise<ReadonlyMap<string, string>> {
   const texts = await Promise.all(LEASES.map((path) => host.read(path, MAX_BYTES)));

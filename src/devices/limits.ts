@@ -45,7 +45,7 @@ export interface LimitFigures {
 export class Limits {
   /** The rates in force. */
   private all: ReadonlyMap<LimitId, Rate> = new Map();
-  /** The interfaces of the LAN and of the road; null before they are first known. */
+  /** The interfaces of the LAN and of remote devices; null before they are first known. */
   private inside: readonly string[] | null = null;
   private readonly table: OwnTable<Wanted>;
   private readonly queue = new Queue();
@@ -164,7 +164,7 @@ export class Limits {
     await loadLimits(this.deps.host, textOf(this.wanted()) || NO_LIMITS);
   }
 
-  /** Without a limit there is no table, and no packet costs anything. */
+  /** Without a limit there is no table, and packets cost nothing. */
   private wanted(): Wanted {
     const inside = this.inside ?? [];
     if (this.isNone || inside.length === 0) return { limiting: null, addresses: "" };

@@ -24,7 +24,7 @@ export class NeighbourTable {
   private readonly looks = new Set<Neighbour[]>();
   /** Whether it was read. */
   isKnown = false;
-  /** Whether its changes are told: then it is read, too. */
+  /** Whether its changes are reported: then it is read, too. */
   private isTold = false;
   private isLooking = false;
   private isLookDue = false;
@@ -40,7 +40,7 @@ export class NeighbourTable {
     this.deps.onSeen(this.deps.neighbourhood.take(neighbour));
   }
 
-  /** Reads the table for who asks before its changes are told. */
+  /** Reads the table for callers that ask before its changes are reported. */
   async lookFirst(): Promise<void> {
     if (!this.isKnown && !this.isTold) await this.look();
   }

@@ -17,7 +17,7 @@ import { RATE } from "./rate.ts";
 
 const NAME: Field<string> = { parse: (given: string) => nameIn("name", given), stored: null };
 
-/** A device leaves by the first of its exits that is up. */
+/** A device goes through the first of its exits that is up. */
 const EXIT: Field<ExitOrder> = {
   parse: (given: string | readonly string[] | null, { exit }) => (given === null ? null : exit(given)),
   effect: (before, after, id) => exitEffect(orderIn(before, id), orderIn(after, id)),

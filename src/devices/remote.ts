@@ -1,6 +1,6 @@
 import type { Address, Prefix } from "../base/address.ts";
 
-/** What the list of devices knows of those on the road. Their ids are prefixes of a single address. */
+/** What the list of devices knows of those away from home. Their ids are prefixes of a single address. */
 export interface OnTheRoad {
   /** The interface from which their packets come. */
   link: string;

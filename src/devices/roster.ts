@@ -31,7 +31,7 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** Who is there: on the LAN's cables, behind its other routers, and on the road. */
+/** Who is there: on the LAN's cables, behind its other routers, and away from home. */
 export class Roster {
   readonly networks: RoutedNetworks;
   /** Whether a device must not be dropped, however many strangers are heard. */

@@ -17,7 +17,7 @@ const MAX_TTL_SECONDS = 86_400;
 const MAX_NEGATIVE_SECONDS = 300;
 /** The longest answer that is kept and passed on. */
 export const MAX_ANSWER_BYTES = 16_384;
-/** To read one takes some ten microseconds, and anyone can have thousands told for a name of theirs. */
+/** Reading one takes some ten microseconds, and the owner of a name can have thousands sent. */
 const MAX_ADDRESSES = 128;
 /** Hosts that the records of a name can name. Each is looked up in all lists. */
 const MAX_HOSTS = 16;

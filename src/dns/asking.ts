@@ -14,9 +14,9 @@ const ANSWERED_WITHIN_MS = 8_000;
 const [EMPTY_WAITS_MS, REFUSAL_WAITS_MS] = [1_200, 4_000];
 /** One that has not answered for this long has let others answer. */
 const SILENT_MS = 500;
-/** As many queries fail only where nobody listens. */
+/** This many queries fail only where nothing listens. */
 const MAX_FAILURES = 3;
-/** Messages with the id of one query. A resolver that sends more wants the gateway to be busy. */
+/** Messages with the id of one query. A resolver that sends more is an attack. */
 const MAX_MESSAGES = 16;
 
 /** How resolvers are asked. */
@@ -25,7 +25,7 @@ export interface Ways {
   known: (address: Address) => KnownResolver;
   /** Returns what forgets the query. */
   overUdp: (address: Address, pending: Pending) => () => void;
-  /** What the resolver says over TCP; null for nothing. */
+  /** The resolver's answer over TCP; null for none. */
   overTcp: (address: Address, query: Uint8Array) => Promise<Heard | null>;
 }
 
@@ -41,7 +41,7 @@ interface Turn {
   isOver: boolean;
 }
 
-/** One question, until a resolver has answered it or none will. */
+/** One question, until a resolver has answered it or all have failed. */
 export class Asking {
   private readonly turns: readonly Turn[];
   private readonly timers: ReturnType<typeof setTimeout>[] = [];
@@ -64,7 +64,7 @@ export class Asking {
     this.turns = turns.sort((one, other) => Number(one.known.isLast(now)) - Number(other.known.isLast(now)));
   }
 
-  /** Null if no resolver says anything. */
+  /** Null if no resolver answers. */
   async run(): Promise<Answer | null> {
     for (const ms of REPEAT_AFTER_MS) this.after(ms, () => this.askNext());
     this.after(ANSWERED_WITHIN_MS, () => this.settle(this.fallback));
@@ -103,7 +103,7 @@ export class Asking {
   private hear(turn: Turn, heard: Heard, style: Style): void {
     const { says, answer, isOurCase } = heard;
     if (says === "refusal") this.refused(turn, answer, style, REFUSAL_WAITS_MS);
-    // It may be forged. Over TCP nobody can who is not on the way, and the true answer may still follow.
+    // It may be forged. Over TCP only someone on the path can, and the true answer might still follow.
     else if (!isOurCase && !turn.known.mayChangeCase) void this.askOverTcp(turn, style);
     else if (says === "truncated") void this.askOverTcp(turn, style, heard);
     else if (answer !== null) this.answered(turn, answer, style);
@@ -132,7 +132,7 @@ export class Asking {
     }
   }
 
-  /** Of what was cut off, the beginning will do if nobody answers over TCP. */
+  /** If no resolver answers over TCP, the beginning of a truncated answer will do. */
   private async askOverTcp(turn: Turn, style: Style, cut?: Heard): Promise<void> {
     if (turn.isAskedOverTcp) return;
     turn.isAskedOverTcp = true;

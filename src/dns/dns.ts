@@ -26,7 +26,7 @@ type Owners = { update(owner: string, part: PolicyPart | null): Promise<void> };
 
 /**
  * To be called before the kill switch is first loaded if anything needs the resolver: until it answers, the LAN's
- * questions are refused, and none leaves by another exit.
+ * questions are refused, and none goes through another exit.
  */
 export function holdQuestions(killSwitch: Owners): void {
   void killSwitch.update(OWNER, { resolver: { port: RESOLVER_PORT, askers: [] } });
@@ -57,7 +57,7 @@ export class Dns {
   private readonly ports: AskerPorts;
   private readonly queue = new Queue();
   private isFollowing = false;
-  /** Whom the firewall leads where; null if it leads nobody, or nobody knows. */
+  /** Which devices the firewall leads to which port; null if it leads none, or if that is not known. */
   private led: readonly Asker[] | null = null;
 
   constructor(private readonly deps: Deps) {
@@ -137,7 +137,7 @@ export class Dns {
     this.become(failure === null ? "on" : "failed", failure ?? "");
   }
 
-  /** Tells the firewall to which ports it leads whom. A device about which something is decided is refused without one. */
+  /** Gives the firewall the port of each device. A device about which something is decided is refused without one. */
   private async lead({ decided, others }: Askers): Promise<void> {
     const { open } = this.ports;
     const ids = new Set([...decided, ...others.filter((id) => open.has(id))]);

@@ -5,7 +5,7 @@ import { HEADER_BYTES, recordsIn, TYPE, viewOf } from "./wire.ts";
 const RCODE_BITS = 0x000f;
 const CAPITAL = { first: 0x41, last: 0x5a, bit: 0x20 };
 
-/** What a resolver's message says to one of our queries. */
+/** What a resolver's message answers to one of our queries. */
 export interface Heard {
   /**
    * `truncated`: the rest did not fit. `refusal`: the resolver does not answer the question, whatever code it gives as
@@ -18,7 +18,7 @@ export interface Heard {
   isOurCase: boolean;
 }
 
-/** Null for what is no message to this query, or is none at all. */
+/** Null if it is not a message to this query. */
 export function heardIn(message: Uint8Array, query: Uint8Array): Heard | null {
   if (message.length < HEADER_BYTES) return null;
   const view = viewOf(message);
@@ -63,7 +63,7 @@ function lower(byte: number): number {
   return byte >= CAPITAL.first && byte <= CAPITAL.last ? byte | CAPITAL.bit : byte;
 }
 
-/** What it says as if it were whole and had our question. What is additional counts for nothing, and may be anything. */
+/** The message as if it were whole and had our question. Additional records are ignored. */
 function wholeAnswer(message: Uint8Array, query: Uint8Array): Answer | null {
   const whole = Uint8Array.from(message);
   whole.set(query.subarray(HEADER_BYTES, questionEndOf(query)), HEADER_BYTES);
@@ -77,7 +77,7 @@ function wholeAnswer(message: Uint8Array, query: Uint8Array): Answer | null {
   }
 }
 
-/** BADVERS (RFC 6891, section 6.1.3): its low bits say that all is well. */
+/** BADVERS (RFC 6891, section 6.1.3): its low bits read as success. */
 function isBadVersion(message: Uint8Array): boolean {
   const view = viewOf(message);
   if (view.getUint16(6) > 0 || view.getUint16(10) === 0) return false;

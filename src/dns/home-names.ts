@@ -7,8 +7,8 @@ import type { Device } from "../devices/schema.ts";
 export type NamedDevice = Pick<Device, "id" | "name" | "named" | "addresses" | "fixed_address">;
 
 /**
- * No device can call itself so: programs look these up to find the proxy or the tunnel that they are to use, and whoever
- * had the name would get what they send.
+ * No device can have these names: programs look them up to find their proxy or tunnel, so the device would get what
+ * they send.
  */
 const RESERVED: ReadonlySet<string> = new Set([GATEWAY_LABEL, "wpad", "isatap", "localhost"]);
 const MAX_LABEL = 63;

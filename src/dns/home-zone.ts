@@ -26,7 +26,7 @@ export class HomeZone {
 
   constructor(private readonly deps: Deps) {}
 
-  /** Null if the question is for others. A name without a dot is for others unless a device has it. */
+  /** Null if the question is for another resolver. So is a name without a dot, unless a device has it. */
   answer(question: Question): Promise<Uint8Array | null> | null {
     const { name } = question;
     if (isInHomeZone(name)) return this.forward(question, name.slice(0, -HOME_ZONE.length - 1));

@@ -6,12 +6,12 @@ const KNOWN_MS = 600_000;
 const LAST_MS = 60_000;
 /** A query may get lost, and the next one too. */
 const MISSED = 3;
-/** So many answers in another case, each to another query, nobody forges who has to guess each query. */
+/** An attacker who has to guess each query does not forge this many answers in another case. */
 const OTHER_CASES = 3;
 /** A resolver that writes letters in its own way repeats five capitals by chance once in 32 times at most. */
 const TELLING_CAPITALS = 5;
 
-/** What a resolver has shown of itself. */
+/** What is known of a resolver from its answers. */
 export class KnownResolver {
   /** The fullest style that it has answered with records. */
   private style: Style | null = null;
@@ -48,7 +48,7 @@ export class KnownResolver {
     return STYLES[first + time] ?? "literal";
   }
 
-  /** Whether it may be for the style that it has no records. */
+  /** Whether its empty answer might be due to the style of the query. */
   mayMind(style: Style): boolean {
     return style === "full" ? this.style !== "full" : style === "plain" && !this.hasAnswered;
   }

@@ -7,7 +7,7 @@ export type Verdict = (typeof VERDICTS)[number];
 
 export interface Entry {
   verdict: Verdict;
-  /** It stands for all names below it as well; with `|` before it, for itself only. */
+  /** It includes all names below it; with `|` before it, only the name itself. */
   name: string;
   /** It takes the same entry out of the list, wherever that is. */
   isVoid?: true;

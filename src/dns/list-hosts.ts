@@ -2,14 +2,14 @@ import { type Address, contains, mustParsePrefix, parseAddress, unmapped } from 
 import { parseDomainName } from "../base/domain-name.ts";
 import { type Meaning, NOT_UNDERSTOOD } from "./list-entry.ts";
 
-/** What most lists have, so that a million lines are not looked at more closely. */
+/** The form of most lists, recognised first so that a million lines are read quickly. */
 const NOWHERE: ReadonlySet<string> = new Set(["0.0.0.0", "127.0.0.1", "::", "::1", "0"]);
 const LOOPBACK = mustParsePrefix("127.0.0.0/8");
 /** Names that a hosts file has for the machine itself. */
 const OWN_NAME =
   /^(localhost|localhost\.localdomain|localhost[46]?\.localdomain[46]|local|broadcasthost)$|^ip6-/;
 
-/** Whether nothing answers at this address. */
+/** Whether this address answers nothing. */
 export function isNowhere(text: string): boolean {
   if (NOWHERE.has(text)) return true;
   const address = addressIn(text);

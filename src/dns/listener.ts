@@ -14,11 +14,11 @@ interface Connection {
   isTaken: boolean;
   received: Buffer;
   waiting: number;
-  /** The client asks nothing more, and still hears (RFC 7766, section 6.2.4). */
+  /** The client has closed its side, and still reads (RFC 7766, section 6.2.4). */
   isEnded: boolean;
 }
 
-/** Who answers what a device asks. */
+/** Answers the queries of a device. */
 interface Answerer {
   /** Null for no answer. */
   answer: (message: Uint8Array) => Promise<Reply | null>;
@@ -119,7 +119,7 @@ export class Listener {
     const framed = Buffer.alloc(LENGTH_BYTES + answer.length);
     framed.writeUInt16BE(answer.length);
     framed.set(answer, LENGTH_BYTES);
-    // A client that does not read gets no memory of the gateway.
+    // No memory is spent on a client that does not read.
     if (socket.write(framed) !== framed.length) socket.terminate();
     else if (data.isEnded && data.waiting === 0) socket.end();
     else socket.timeout(IDLE_SECONDS);
@@ -127,8 +127,8 @@ export class Listener {
 }
 
 /**
- * Sends once more if that fails: the kernel has told of an earlier answer, whose client had closed its port, and has not
- * sent this one. Whoever does not hear the second one either asks again.
+ * Sends once more if that fails: the kernel has told of an earlier answer, whose client had closed its port, and has
+ * not sent this one. A client that misses the second one too asks again.
  */
 function say(socket: Bun.udp.Socket<"buffer">, message: Uint8Array, port: number, address: string): void {
   for (let time = 0; time < 2; time += 1)

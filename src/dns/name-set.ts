@@ -27,7 +27,7 @@ export class NameSet {
 
   /**
    * Takes many turns of the event loop, each of some milliseconds. A name with `|` before it does not stand for those
-   * below it. Null is work without a name. What `without` gives, once all names were read, is left out.
+   * below it. Null is work that has no name. What `without` gives, once all names were read, is left out.
    */
   static async from(names: Iterable<string | null>, without?: () => Promise<NameSet>): Promise<NameSet> {
     const hashes = await hashesOf(names);

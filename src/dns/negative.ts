@@ -6,12 +6,12 @@ import { nameBytes, TYPE } from "./wire.ts";
 /** So that a rule that is removed is not noticed late (RFC 2308, section 5). */
 const TTL_SECONDS = 10;
 
-/** There is no such name, says the gateway. */
+/** NXDOMAIN, from the gateway. */
 export function noSuchName(question: Question): Uint8Array {
   return ownAnswer(question, RCODE.noName, [], [START_OF_AUTHORITY]);
 }
 
-/** There is such a name, without records of the type that was asked. */
+/** NODATA: the name exists without records of the type that was asked. */
 export function nothingOfThisType(question: Question): Uint8Array {
   return ownAnswer(question, RCODE.ok, [], [START_OF_AUTHORITY]);
 }

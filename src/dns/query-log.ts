@@ -18,7 +18,7 @@ const TYPE_NAMES = new Map(Object.entries(TYPE).map(([name, number]) => [number,
 export interface Answered {
   /** Null if nobody knows who has asked. */
   device: DeviceId | null;
-  /** By which exit an answer was or would have been asked for; null if none was needed. */
+  /** The exit of the query, if it was or had been sent; null if none was needed. */
   exit: Exit | null;
   answer: QueryLogged["answer"];
 }

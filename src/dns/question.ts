@@ -13,7 +13,7 @@ import {
 export const MAX_QUERY_BYTES = 1_232;
 /** Answers of this size are not fragmented on any link (RFC 9715). */
 export const UDP_ANSWER_BYTES = 1_232;
-/** What a client that says nothing takes over UDP (RFC 1035, section 2.3.4). */
+/** What a client without EDNS takes over UDP (RFC 1035, section 2.3.4). */
 const PLAIN_UDP_BYTES = 512;
 export const IN = 1;
 
@@ -51,7 +51,8 @@ export function questionIn(message: Uint8Array): Question | null {
   const counts = [view.getUint16(4), view.getUint16(6), view.getUint16(8)];
   if ((flags & FLAG.opcode) !== 0 || counts.join() !== "1,0,0") throw new Malformed();
   const { name, end } = nameIn(message, HEADER_BYTES);
-  // All who ask for a name share its answer, whose records are behind the question: each question has the same length.
+  // All clients that ask for a name share its answer, whose records follow the question: each question has the same
+  // length.
   if (isCompressed(message) || end + 4 > message.length) throw new Malformed();
   const options = recordsIn(message, end + 4).filter(({ type }) => type === TYPE.opt);
   const [edns] = options;

@@ -36,12 +36,12 @@ const IPV4_LINK_LOCAL = mustParsePrefix("169.254.0.0/16");
 export const MAX_UNDER_WAY = 1_280;
 /** A tenth is more than any device asks; a flood above it is not even read. */
 export const MAX_EACH_SECOND = 10_000;
-/** Times what a device has must be left. Fifty devices leave nothing of that, and one can invent as many. */
+/** Times what a device has must be left. Fifty devices use that up, and one machine can invent that many. */
 const LEFT_TO_OTHERS = 9;
 /** What is left to each of those that have a port, however many there are. */
 const AT_LEAST = { underWay: 8, eachSecond: 20 };
 const SECOND_MS = 1_000;
-/** Whoever has no port of its own. Nothing is decided for these devices: the rules, lists and exit of all others count. */
+/** Devices without a port of their own. Nothing is decided for these: the rules, lists and exit of all others apply. */
 export const OTHERS = NO_DEVICE;
 
 interface Deps {
@@ -89,8 +89,8 @@ export interface Counts {
 }
 
 /**
- * Answers the questions of the LAN. Each question leaves by the exit of the traffic that follows it, and by no other;
- * while that exit is down it is refused.
+ * Answers the questions of the LAN. Each question goes through the exit of the traffic that follows it, and by no
+ * other; while that exit is down it is refused.
  */
 export class Resolver {
   readonly counts: Counts = { asked: 0, local: 0, cached: 0, blocked: 0, refused: 0, failed: 0 };
@@ -99,7 +99,7 @@ export class Resolver {
   private readonly underWay = new Shares(MAX_UNDER_WAY, LEFT_TO_OTHERS, AT_LEAST.underWay);
   private eachSecond = secondShares();
   private second = 0;
-  /** Questions that are asked now, for all who ask the same meanwhile. */
+  /** Queries under way, shared by all clients that ask the same. */
   private readonly asking = new Map<string, Promise<Answer | null>>();
   /** By exit: the interface that answers came by, and how often it has changed. */
   private readonly generations = new Map<string, { link: string | null; number: number }>();
@@ -111,7 +111,7 @@ export class Resolver {
     this.cache = new Cache(() => deps.clock.monotonic());
   }
 
-  /** The answer to a message of a device, as the firewall tells it from others, or null for none. */
+  /** The answer to a message of a device, which the firewall has identified; null for none. */
   async answer(message: Uint8Array, device: DeviceId): Promise<Reply | null> {
     if (!this.takes(device)) return null;
     const question = readQuestion(message);
@@ -314,8 +314,8 @@ function secondShares(): Shares {
 }
 
 /**
- * By which exit a question leaves: that of the traffic that follows. Outside the tunnel nothing is asked: the kill switch
- * permits no such question.
+ * The exit of a query: that of the traffic that follows. Nothing is queried outside the tunnel: the kill switch does
+ * not permit it.
  */
 function askedBy(match: Match<HostName> | null, own: Exit): Exit {
   if (match === null) return own;

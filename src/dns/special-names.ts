@@ -4,8 +4,8 @@ import { HOME_ZONE } from "../base/home-zone.ts";
 const CANARY = "use-application-dns.net";
 
 /**
- * Names that only a home's own resolver could know: of other homes' and of multicast's names, of private networks
- * (RFC 6303, RFC 6762, RFC 8375), and the test of browsers for a resolver that others have chosen.
+ * Names that only a home's own resolver could resolve: names of homes and of multicast DNS, of private networks (RFC
+ * 6303, RFC 6762, RFC 8375), and the test of browsers for a resolver that others have chosen.
  */
 const NEVER_OUTSIDE: ReadonlySet<string> = new Set([
   CANARY,
@@ -16,7 +16,7 @@ const NEVER_OUTSIDE: ReadonlySet<string> = new Set([
   ...["c.f.ip6.arpa", "d.f.ip6.arpa"],
 ]);
 
-/** A resolver says there how else it can be asked: the tunnel's would lead devices past the gateway's (RFC 9462). */
+/** A resolver names its encrypted addresses there (RFC 9462): the tunnel's would lead devices past the gateway's. */
 const OF_RESOLVER = "resolver.arpa";
 
 /** Whether the name says something of the resolver that is asked, and of no other (RFC 9462, section 6.4). */

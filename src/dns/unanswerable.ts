@@ -2,7 +2,7 @@ import { RCODE } from "./answer.ts";
 import { FLAG, IN, type Question } from "./question.ts";
 import { HEADER_BYTES, viewOf } from "./wire.ts";
 
-/** The code for a question that nobody is asked about; null for the usual ones. EDNS has one version. */
+/** The code for a question that is never forwarded; null for the usual ones. EDNS has one version. */
 export function refusalOf({ class: group, ednsVersion }: Question): number | null {
   if (ednsVersion !== 0) return RCODE.badVersion;
   // Of other classes, such as the one of a server's version, the gateway tells nothing.

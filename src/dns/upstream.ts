@@ -56,7 +56,7 @@ export class Upstream {
     return asking.run();
   }
 
-  /** Closes all sockets; whoever waits gets nothing. */
+  /** Closes all sockets; callers that wait get no answer. */
   close(): void {
     for (const socket of this.sockets.values()) void socket.then((each) => each.close()).catch(() => {});
     this.sockets.clear();

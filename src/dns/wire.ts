@@ -16,7 +16,7 @@ export const TYPE = {
   ...{ svcb: 64, https: 65 },
 };
 
-/** Thrown for a message that is not one. It says nothing about the content. */
+/** Thrown for a malformed message. It does not quote the content. */
 export class Malformed extends Error {}
 
 export interface Record {

@@ -12,7 +12,7 @@ export interface ActiveForward extends SavedForward {
   /** The external port that the device would like, or that was open before; null for any. */
   preferred: number | null;
   keeper: PortLease;
-  /** The last row that listeners were told. */
+  /** The row that was last published. */
   told: Forward | null;
 }
 

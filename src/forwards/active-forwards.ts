@@ -140,7 +140,7 @@ export class HeldForwards {
       this.deps.events.publish({ type: "forward_removed", payload: { device, protocol, port } });
   }
 
-  /** Does work on a way after the work that was begun there before. */
+  /** Does work on a way after earlier work there. */
   inTurn<T>({ tunnel }: TunnelEnd, work: () => Promise<T>): Promise<T> {
     const queue = this.queues.get(tunnel) ?? new Queue();
     this.queues.set(tunnel, queue);

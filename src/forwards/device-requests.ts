@@ -21,7 +21,7 @@ const ADDRESS_KEPT_MS = 10_000;
 
 /** The ports that devices ask for by themselves. */
 export class DeviceRequests {
-  /** The public addresses that were answered last. */
+  /** The public addresses that were given to devices last. */
   private readonly answered = new WeakMap<Session, { at: number; answer: Promise<Address | null> }>();
 
   constructor(

@@ -80,7 +80,7 @@ export class Forwards {
         `port: there are ${FORWARDS.max} forwards, the maximum; remove one first`,
       );
     });
-    // What a person asks for again is tried again.
+    // A repeated request of a person is tried again.
     const held = isHeld(present, saved) ? await this.held.take(saved, null) : this.held.of(id);
     await Promise.race([held?.keeper.tried, this.deps.host.sleep(RESULT_WITHIN_MS)]);
     const [row] = held === undefined ? [] : await this.held.rows.of([held]);
@@ -152,7 +152,7 @@ export class Forwards {
     void this.held.rows.tell(this.held.all);
   }
 
-  /** Opens the ports of people's forwards, and closes those that are none any more. */
+  /** Opens the ports of people's forwards, and closes those of removed ones. */
   private async hold(forwards: readonly SavedForward[]): Promise<void> {
     const keys = new Set(forwards.map(keyOf));
     const gone = this.held.all.filter((held) => held.until === null && !keys.has(keyOf(held)));

@@ -13,7 +13,9 @@ interface Seen {
   isKnown: boolean;
 }
 
-/** Where the ports of a device are opened: at the tunnel by which it leaves, because its replies leave by that one. */
+/**
+ * Where the ports of a device are opened: at the tunnel by which it leaves, because its replies go through that one.
+ */
 export function placeOf({ device, exit, isKnown }: Seen, tunnels: readonly Tunnel[]): ForwardPath {
   if (exitKindOf(exit) !== "tunnel")
     return closed(

@@ -35,7 +35,7 @@ interface Deps {
   wanted: (way: TunnelEnd) => WantedPort;
   /** Throws `PortRefusal` if another forward has the port that the provider gave. */
   check: (way: TunnelEnd, port: OpenPort) => void;
-  /** Runs work on a way after the work that was begun there before. */
+  /** Runs work on a way after earlier work there. */
   inTurn: <T>(way: TunnelEnd, work: () => Promise<T>) => Promise<T>;
   /** To be called after each change; resolves once the firewall has it. */
   changed: () => Promise<void>;
@@ -70,7 +70,7 @@ export class PortLease {
     return this.first.promise;
   }
 
-  /** Whether packets reach the device, as far as is known. */
+  /** Whether packets are believed to reach the device. */
   get isOpen(): boolean {
     const { way, why } = this.deps.place();
     return why === null && this.failure === null && this.isOpenOn(way);

@@ -30,7 +30,7 @@ export class Rows {
     });
   }
 
-  /** Publishes the rows that have changed since listeners were told last. */
+  /** Publishes the rows that have changed since they were last published. */
   async tell(all: readonly ActiveForward[]): Promise<void> {
     if (all.length === 0) return;
     const rows = await this.of(all);

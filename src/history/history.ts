@@ -124,7 +124,7 @@ export class History {
         this.ring.clear();
         this.quality.ring.clear();
         this.absences.clear();
-        // What is carried from now on is not for a later history either.
+        // Nothing carried from now on appears in a later history either.
         for (const { key } of [METERED, CREDITED])
           if (this.deps.store.read(key) !== null) this.deps.store.forget(key);
       });

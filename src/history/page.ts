@@ -12,7 +12,7 @@ import type { HistoryPage, Resolution, Span } from "./schema.ts";
 export interface HistoryQuery {
   tunnel?: string;
   device?: string;
-  /** Whose quality is shown is the uplink. */
+  /** The quality is that of the uplink. */
   uplink?: "true";
   /** ISO 8601. */
   from?: string;

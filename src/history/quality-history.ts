@@ -8,7 +8,7 @@ const MINUTES_AT_ONCE = 15;
 /** The most that waits while the disk accepts no writes. */
 const MAX_WAITING = 1_000;
 
-/** What the questions on each way tell, gathered in memory and written a few times in an hour. */
+/** The results of the questions on each way, gathered in memory and written a few times an hour. */
 export class QualityHistory {
   readonly ring: QualityRing;
   /** Of the present minute. */

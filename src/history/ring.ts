@@ -343,7 +343,7 @@ export function surplusOf(times: ReadonlySet<number>, most: number, now: number)
   return far;
 }
 
-/** Of two times that are as far, the earlier one. */
+/** Ties go to the earlier time. */
 function isFarther(one: number, other: number, now: number): boolean {
   const [first, second] = [Math.abs(one - now), Math.abs(other - now)];
   return first > second || (first === second && one < other);

@@ -6,7 +6,7 @@ import type { Host } from "../system/host.ts";
 import { type Client, nameOf } from "./client.ts";
 import { refused } from "./refusals.ts";
 
-/** Nobody can try out passwords here, and a person who mistypes one is not held up. */
+/** Few enough that nobody can try out passwords, and enough for a person who mistypes one. */
 const MAX_LOGINS = 6;
 const LOGINS_WITHIN_MS = 60_000;
 /** Each waits for a provider, and one after the other. */

@@ -11,7 +11,7 @@ import { Logout } from "./schema.ts";
 
 const path = "/api/accounts/:provider";
 const params = { provider: Type.Exclude(Managed, Type.Literal(OWN_LIST)) };
-/** What holds for all of them. A stranger costs the provider nothing. */
+/** Applies to all of them. Requests of strangers cost the provider nothing. */
 const shared = { tag: "Accounts", params, limit: "connection", access: "private" } as const;
 
 /** Bun's longest. A provider is asked up to four questions, each within a minute. */
@@ -89,7 +89,7 @@ export const accountRoutes = [
   }),
 ];
 
-/** Who asks; the answer may take longer than others. */
+/** The client; the answer may take longer than others. */
 function patientClientOf(request: Request, domain: Domain): Client {
   domain.serverOf(request)?.timeout(request, ANSWER_WITHIN_SECONDS);
   return clientOf(request, domain);

@@ -67,7 +67,7 @@ export const backupRoutes = [
   }),
 ];
 
-/** Who asks; the answer may take longer than others. */
+/** The client; the answer may take longer than others. */
 function patientClientOf(request: Request, domain: Domain): Client {
   domain.serverOf(request)?.timeout(request, ANSWER_WITHIN_SECONDS);
   return clientOf(request, domain);

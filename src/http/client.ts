@@ -20,7 +20,7 @@ export function clientOf(request: Request, { gate, clients, serverOf }: Known): 
   return { address, device: clients.of(request), token: gate.holderOf(request)?.name ?? null };
 }
 
-/** While everyone may do everything, nobody is known: then whatever gives `danger` is root's, by the commands. */
+/** Without tokens no client is known: then whatever grants `danger` is left to root's commands. */
 export function refuseUnknown(
   { gate }: { gate: Pick<Gate, "auth"> },
   { danger, commands }: { danger: "keys" | "token"; commands: string },

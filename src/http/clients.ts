@@ -3,7 +3,7 @@ import { type Address, isLoopback, parseAddress, unmapped } from "../base/addres
 /** The device that has an address, of this link if that is known; null for none that the gateway knows. */
 export type DeviceAt = (address: Address, link: string | null) => string | null;
 
-/** All whom neither the gateway nor the kernel knows, such as what is behind another router. */
+/** All clients that neither the gateway nor the kernel knows, such as those behind another router. */
 const UNKNOWN = "unknown";
 
 /** Names the client of each request as limits count it: by its device, however many addresses that has. */

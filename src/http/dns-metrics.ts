@@ -3,7 +3,7 @@ import type { Counts } from "../dns/resolver.ts";
 import type { Domain } from "./domain.ts";
 import type { MetricOf } from "./exposition.ts";
 
-/** How questions ended, as people call it. Those of no such kind were asked of an exit's resolver and answered. */
+/** How queries ended, in words. All others were answered by an exit's resolver. */
 const OUTCOMES: Record<Exclude<keyof Counts, "asked">, string> = {
   local: "answered with the names of the home",
   cached: "answered from the cache",

@@ -2,7 +2,7 @@ import { DnsLists, DnsListsBody, DnsPauseBody, DnsStatus, QueryLogShown } from "
 import { answers, DONE } from "./answers.ts";
 import { route } from "./route.ts";
 
-/** Who asks for what is nobody's business but the owner's. */
+/** The log of queries is private. */
 const logged = { path: "/api/dns/log", tag: "DNS", access: "private" } as const;
 
 export const dnsRoutes = [

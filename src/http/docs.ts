@@ -29,7 +29,7 @@ export function docsRoute(routes: readonly Route[]): Route {
  */
 async function documentOf(all: readonly Route[], auth: Gate["auth"]) {
   const routes = all.filter(({ id }) => id !== undefined);
-  // Few ask for it, and it takes as long to load as all other routes. Each step has a turn of the event loop.
+  // It is rarely requested, and takes as long to load as all other routes. Each step has a turn of the event loop.
   const { swagger } = await import("@elysiajs/swagger");
   await nextTurn();
   const components = new Components();

@@ -100,7 +100,7 @@ export interface Domain {
   /** The server that a request came to; null if none listens. */
   serverOf: (request: Request) => Server<SocketData> | null;
   eventSockets: EventSockets;
-  /** What answers a GET, by its path, for whoever needs several answers at once. */
+  /** The answers of GET by path, for a request of several at once. */
   readings: Map<string, (given: RouteInput) => unknown>;
   clients: Clients;
   bodies: Bodies;

@@ -36,7 +36,7 @@ export interface SocketData {
 type Socket = Bun.ServerWebSocket<SocketData>;
 type Publisher = Pick<Bun.Server<unknown>, "publish">;
 
-/** What the sockets tell. */
+/** What the sockets send. */
 interface Source {
   status(): Promise<Status>;
   /** Calls the listener with each message, in order, until `signal` aborts. */
@@ -117,7 +117,7 @@ export class EventSockets {
     );
   }
 
-  /** What an event reports has happened; a failure to send it must not reach the gateway. */
+  /** The event has already happened, so a failure to send it must not reach the gateway. */
   private orReport(send: () => void): void {
     try {
       send();

@@ -80,7 +80,7 @@ function gatewayMetric({
   };
 }
 
-/** Without a series for what is not known. */
+/** Unknown values have no series. */
 function byTunnel({ tunnels }: Figures, read: (row: TunnelRow) => number | null): Record<string, number> {
   const values = tunnels.map(({ row }) => [row.name, read(row)] as const);
   return Object.fromEntries(values.filter((each): each is [string, number] => each[1] !== null));

@@ -73,7 +73,7 @@ export interface Rule {
 /** By fields; one that may be left out and be any text has none. */
 export type Rules = Readonly<Record<string, Rule>>;
 
-/** A macro of the page, which so has the bounds of each field and none of TypeBox: `dashboard/parts/form-values.ts`. */
+/** A macro of the page, so that it has the bounds of each field without TypeBox: `dashboard/parts/form-values.ts`. */
 export function formRules(): Record<FormName, Rules> {
   const rules = Object.entries(FORMS).map(([form, schema]) => [form, rulesOf(schema)]);
   return Object.fromEntries(rules);

@@ -11,7 +11,7 @@ const READING = ["GET", "HEAD", "OPTIONS"];
 export const PROTOCOL = "portcullis";
 export const PROTOCOL_TOKEN = "portcullis.bearer.";
 
-/** What a route says of who may use it. */
+/** Who may use a route. */
 type Access = "open" | "private" | undefined;
 
 /** Decides whether a request may pass by its token, as the setting `auth` has it. */
@@ -46,7 +46,7 @@ export class Gate {
     return this.holderOf(request) === null ? unauthorized("token_invalid", INVALID) : null;
   }
 
-  /** Whose token the request has; null if it has none, or if tokens are not asked for. */
+  /** The name of the request's token; null if it has none, or if tokens are not asked for. */
   holderOf(request: Request): Holder | null {
     const token = this.auth === "off" ? null : tokenOf(request.headers);
     return token === null ? null : this.tokens.find(token);

@@ -5,7 +5,7 @@ import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { Domain } from "./domain.ts";
 import type { MetricOf, Sample } from "./exposition.ts";
 
-/** Who is meant, in the names of metrics and in their help. */
+/** The device or group, in the names of metrics and in their help. */
 const OF_DEVICES = { name: "device", who: "the device", labels: ["device"] };
 const OF_OTHERS = { name: "shared", who: "all devices without one of their own together", labels: [] };
 
@@ -21,7 +21,7 @@ export const LIMIT_METRICS = [
 type Figures = Pick<Domain, "devices">;
 type Labels = NonNullable<Sample["labels"]>;
 
-/** `labelsOf` is null for who is not meant. */
+/** `labelsOf` is null for the others. */
 function metricsOf(
   { name, who, labels }: typeof OF_DEVICES,
   labelsOf: (figures: LimitFigures) => Labels | null,

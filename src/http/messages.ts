@@ -3,7 +3,7 @@ import type { StoreEvents } from "../store/store.ts";
 import type { EventMessage, GatewayEvent, PublishedEvents, Stale } from "./event.ts";
 import { type Changed, KEPT, SHOWN_BY, STALE_AFTER, STALE_AFTER_ADDED } from "./stale.ts";
 
-/** What `/ws` tells of, as other rooms publish it. */
+/** The events of other rooms that `/ws` sends. */
 export interface ShownEvents extends PublishedEvents, StoreEvents {
   /** The connection to the MQTT broker has begun or ended. */
   broker_update: null;

@@ -5,7 +5,7 @@ import { clientOf, nameOf } from "./client.ts";
 import { route } from "./route.ts";
 
 const path = "/api/notifications";
-/** An address is as good as a password, and whoever gets the messages knows when nobody watches over the home. */
+/** An address is as good as a password, and the messages reveal when nobody watches over the home. */
 const shared = { tag: "Settings", access: "private" } as const;
 
 export const notificationRoutes = [

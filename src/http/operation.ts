@@ -7,7 +7,7 @@ import { EXAMPLES } from "./examples.ts";
 import type { Gate } from "./gate.ts";
 import type { Route } from "./route.ts";
 
-/** What a schema says of itself, besides what it permits. */
+/** A schema's annotations, besides what it permits. */
 type Described = TSchema & { type?: string; description?: string; example?: unknown };
 
 /** A route as an operation of the OpenAPI document, for a gateway that asks for tokens as `auth` says. */
@@ -112,7 +112,7 @@ export function sharedResponses(components: Components) {
   };
 }
 
-/** What they may say. */
+/** Their schemas. */
 const SENTENCES: Record<keyof typeof REFUSALS, string> = {
   400: "server is required",
   401: "a token is needed, as Authorization: Bearer <token>",

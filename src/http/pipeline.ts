@@ -84,7 +84,7 @@ function limitOf(request: Request, path: string): Endpoint | null {
   return endpoint !== null && isVisitFromElsewhere(request) ? "visit" : endpoint;
 }
 
-/** Whoever lacks a token learns nothing more about the request than that. */
+/** A client without a token learns only that it lacks one. */
 function pass(request: Request, path: string, next: Next): ReturnType<Next> {
   refuseOddPath(path);
   if (request.method === "HEAD") throw NOT_FOUND;
@@ -130,7 +130,7 @@ function announce(response: Response, budget: Budget, epoch: number): void {
 function setSecureHeaders(headers: Headers): void {
   headers.set("X-Content-Type-Options", "nosniff");
   headers.set("X-Frame-Options", "DENY");
-  // Other sites learn nothing; here it tells the gateway's own pages from those of others.
+  // Other sites learn nothing; here it distinguishes the gateway's own pages from those of others.
   headers.set("Referrer-Policy", "same-origin");
   headers.set("Cross-Origin-Resource-Policy", "same-origin");
   if (!headers.has("Content-Security-Policy")) headers.set("Content-Security-Policy", NOTHING);

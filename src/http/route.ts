@@ -39,11 +39,11 @@ interface RouteOf<
    */
   readonly limit?: "connection";
   /**
-   * `open`: it never needs a token. `private`: it takes or tells what only the gateway's owner should know, so it is served by
-   * HTTPS only, and if tokens are asked for, only with one that may change things, whatever the method.
+   * `open`: it never needs a token. `private`: it takes or returns what only the gateway's owner should know, so it is
+   * served by HTTPS only, and if tokens are asked for, only with one that may change things, whatever the method.
    */
   readonly access?: "open" | "private";
-  /** A person may type a token there. */
+  /** A token may be typed there. */
   readonly page?: true;
   /** A parameter may have a slash, sent as `%2F`. */
   readonly slash?: true;

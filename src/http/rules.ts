@@ -30,12 +30,12 @@ export function endpointOf(method: string, path: string): Endpoint | null {
   return /^\/(api|v1)(\/|$)/.test(path) ? "general" : null;
 }
 
-/** What the route of a path, or the path of a route, says of who may use it. */
+/** Who may use a path, as its route says. */
 export function accessOf(path: string): Route["access"] {
   return GUARDED.find(({ pattern }) => pattern.test(path))?.access;
 }
 
-/** Whether a person may type a token there. */
+/** Whether a token may be typed there. */
 export function isPage(path: string): boolean {
   return PERSONAL.has(path);
 }

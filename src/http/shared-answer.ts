@@ -1,6 +1,9 @@
 const SHARED = new WeakSet<Response>();
 
-/** An answer that is the same for all who ask: those who do not read it share its bytes, as a `Blob` is never copied. */
+/**
+ * An answer that is the same for all clients: they share its bytes while it is unread, because a `Blob` is never
+ * copied.
+ */
 export function sharedAnswer(body: Blob, init: ResponseInit): Response {
   const answer = new Response(body, init);
   SHARED.add(answer);

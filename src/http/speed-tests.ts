@@ -2,7 +2,10 @@ import { SpeedBody, SpeedResult, SpeedTestList } from "../speed/schema.ts";
 import { answers } from "./answers.ts";
 import { route } from "./route.ts";
 
-/** What is silent until its end may take a minute and more: the name, silent addresses, and the longest download. */
+/**
+ * A test that prints nothing until its end can take over a minute: the name, silent addresses, and the longest
+ * download.
+ */
 const ANSWER_WITHIN_SECONDS = 120;
 
 const shared = { tag: "Tunnels", path: "/api/speed-tests" } as const;

@@ -40,22 +40,22 @@ export const STALE_AFTER: Readonly<Record<keyof typeof EVENTS, Stale>> = {
   traffic: [],
 };
 
-/** What a `settings_update` says of. */
+/** The subjects of a `settings_update`. */
 export type Changed = Extract<GatewayEvent, { type: "settings_update" }>["payload"]["changed"];
 
-/** What has no message of its own, and what shows it. */
+/** What has no message of its own, and the answers that show it. */
 export const SHOWN_BY = {
   broker_update: { changed: "mqtt", stale: ["/api/settings"] },
   shared_limits: { changed: "settings", stale: ["/api/devices", "/api/schedules"] },
 } as const satisfies Record<string, { changed: Changed; stale: Stale }>;
 
-/** A new tunnel is another exit; its first update tells so. */
+/** A new tunnel is another exit; its first update makes these stale. */
 export const STALE_AFTER_ADDED: Stale = ["/api/devices"];
 
 /** The answers that show a kept value which is in force once it is written. */
 interface KeptRow {
   of: { readonly key: string };
-  /** The message that tells of it: a `settings_update`, or the next change of the status. */
+  /** The message that announces it: a `settings_update`, or the next change of the status. */
   by: Changed | "status_change";
   stale: Stale;
 }

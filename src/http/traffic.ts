@@ -84,7 +84,7 @@ export async function reportTraffic(
   }
 }
 
-/** Notes in `told` what it returns. */
+/** Adds to `told` what it returns. */
 function changesOf(
   carried: Meters["devices"]["carried"],
   told: Map<string, string>,

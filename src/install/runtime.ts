@@ -34,7 +34,7 @@ export const RUNTIME = {
   MIMALLOC_PURGE_DELAY: "0",
 } as const;
 
-/** For who starts the service without its unit. */
+/** For starting the service without its unit. */
 export const RUNTIME_HELP = `
 Without its systemd unit, the service uses less memory with these environment variables:
 ${Object.entries(RUNTIME)

@@ -28,7 +28,7 @@ export class Alerts {
   count = 0;
   /** The latest alert about a damaged state or list; kept until the service restarts. */
   damage: string | null = null;
-  /** Null once somebody follows. */
+  /** Null once there is a listener. */
   private early: SecurityAlert[] | null = [];
 
   constructor(private readonly deps: Deps) {}

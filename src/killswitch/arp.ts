@@ -24,7 +24,7 @@ export function listArpTable(host: Host): Promise<string | null> {
   return host.run(["nft", "-s", "-n", "list", "table", ...ARP_TABLE.split(" ")]).catch(() => null);
 }
 
-/** This table in the kernel. Without it nothing more is let out, so a kernel that has no such tables is no fault. */
+/** This table in the kernel. Without it nothing more gets out, so a kernel without such tables is not a fault. */
 export class ArpTable {
   /** What was loaded last, and how the kernel listed it; null if that is unknown. */
   private loaded: { text: string; listing: string | null } | null = null;

@@ -34,8 +34,9 @@ export function askerSets(policy: Policy): string[] {
 }
 
 /**
- * Queries of the LAN, to whomever they are sent, go to the gateway itself. They are in no tunnel, and get no mark, so
- * that a query that is not redirected later is refused by both layers. Direct devices ask outside, as without it.
+ * Queries of the LAN go to the gateway itself, whichever resolver they are sent to. They are in no tunnel, and get no
+ * mark, so that a query that is not redirected later is refused by both layers. Direct devices query outside, as
+ * without the gateway's resolver.
  */
 export function queriesForGateway(policy: Policy): string[] {
   if (policy.resolver === undefined) return [];
@@ -66,7 +67,7 @@ export function askResolver(policy: Policy): string[] {
   ];
 }
 
-/** Only its routers forward what comes from a network, and what is on the cable has no exit of its own. */
+/** A network's packets come only from its routers; hosts on the cable have no exit of their own. */
 function askersBehindRouters({ routed }: Policy, { askers }: OwnResolver): string[] {
   return routed.flatMap(({ prefix }) => {
     const from = `${headerOf(familyOf(prefix))} saddr ${prefix} `;
@@ -84,7 +85,10 @@ function askersBehindRouters({ routed }: Policy, { askers }: OwnResolver): strin
   });
 }
 
-/** Who sends to a port of the resolver itself has not been told from other devices. Outside the LAN nobody gets an answer. */
+/**
+ * What is sent to one of the resolver's ports directly was not assigned to a device. Hosts outside the LAN get no
+ * answer.
+ */
 export function refuseUnasked(policy: Policy): string[] {
   if (policy.resolver === undefined) return [];
   return [

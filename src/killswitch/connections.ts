@@ -22,7 +22,7 @@ const SECURE_DNS_PORT = 853;
 
 type Forward = Policy["forwards"][number];
 
-/** An address of the road that no device has. */
+/** An address of the remote devices' network that no device has. */
 const NOBODY: Sender = { id: mustParsePrefix("0.0.0.0/32"), exit: { to: "blocked" } };
 
 /**
@@ -201,7 +201,7 @@ function isElsewhere(exit: Exit | null, { tunnel }: FirewallTunnel): boolean {
   return exit !== null && !(exit.to === "tunnel" && exit.name === tunnel);
 }
 
-/** Null if nobody is known to have the address. */
+/** Null if no known device has the address. */
 function senderAt(address: Address, policy: Policy, deviceAt: DeviceAt): Sender | null {
   const network = policy.routed.find(({ prefix }) => contains(prefix, address));
   if (network !== undefined) return { id: network.prefix, exit: network.exit };

@@ -5,7 +5,7 @@ import { isBlockedExit } from "../shared/exits.ts";
 import { groupsIn } from "./named-sets.ts";
 import type { Destination, Exit, Policy } from "./policy.ts";
 
-/** A look at the kernel's connections asks for each of them. */
+/** It is called for each of the kernel's connections. */
 const known = new WeakMap<readonly Destination[], DestinationExits>();
 
 /** A device and its exit. */

@@ -17,8 +17,8 @@ export interface DestinationTo<Exit> {
    */
   named?: readonly Named[];
   /**
-   * The devices that the exit is for: MAC addresses, prefixes of networks behind routers, and those of devices on the
-   * road. Empty if it is for all.
+   * The devices that the exit is for: MAC addresses, prefixes of networks behind routers, and those of devices away
+   * from home. Empty if it is for all.
    */
   devices: readonly (Mac | Prefix)[];
   exit: Exit;

@@ -39,7 +39,7 @@ export function ownDns(policy: Policy): string {
 /** Redirects the queries of the LAN and of the gateway to the tunnel's resolvers, and keeps them inside the tunnel. */
 export function dnsChains(policy: Policy): string[] {
   const { lans, carrying, lookups } = policy;
-  // The gateway's own resolver serves the LAN, but not the road.
+  // The gateway's own resolver serves the LAN, but not remote devices.
   const clients = policy.resolver === undefined ? clientLinks(policy) : remoteLinks(policy);
   const fromLans = among("iifname", clients);
   const outside = among("oifname", linkNames(policy));

@@ -90,7 +90,7 @@ export function forward(policy: Policy): string[] {
 
 /**
  * Packets of known connections, between the interfaces that they belong to. What has passed the rules of its interface
- * is in the zone of its tunnel, and leaves by this tunnel only.
+ * is in the zone of its tunnel, and goes through this tunnel only.
  */
 function permitKnown(policy: Policy): string[] {
   const { carrying } = policy;

@@ -10,9 +10,9 @@ export interface ForeignRoute {
 }
 
 /**
- * Routes in the tunnels' tables that do not lead into that tunnel, and in those of the LAN that do not lead there. What
- * devices and the gateway send to their destinations would leave by another interface, and only the firewall would refuse
- * it.
+ * Routes in the tunnels' tables that do not lead into that tunnel, and in those of the LAN that do not lead there.
+ * What devices and the gateway send to their destinations would go through another interface, and only the firewall
+ * would refuse it.
  */
 export async function foreignRoutes(
   host: Host,

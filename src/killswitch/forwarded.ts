@@ -54,13 +54,13 @@ interface Ways {
   lans: readonly Lan[];
   /** The gateway's own addresses. */
   addresses: readonly Address[];
-  /** Whether a device leaves by that tunnel. */
+  /** Whether a device goes through that tunnel. */
   leavesBy: (device: Mac, tunnel: string) => boolean;
 }
 
 /**
  * The ports that are open now. The same change of the firewall that ends a port's tunnel, or gives its device another
- * exit, closes the port: replies would leave by the new exit.
+ * exit, closes the port: replies would go through the new exit.
  */
 export function forwardsIn(parts: readonly ForwardPart[], ways: Ways): ForwardedPort[] {
   return parts

@@ -33,7 +33,7 @@ import { interfacesTo, overlap, overlapOf, routersTo } from "./routed.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
 export interface KillSwitchEvents {
-  /** Something leaves by the uplink, outside the tunnel, or nothing any more, or it is another uplink. */
+  /** Something goes through the uplink, outside the tunnel, or nothing any more, or it is another uplink. */
   direct_uplink_changed: null;
 }
 
@@ -58,7 +58,7 @@ export class KillSwitch {
   readonly foreignRule: Notice<"foreign_rule">;
   /** A route of the machine that leads to a part of the LAN by another interface. */
   readonly lanRoute: Notice<"lan_route">;
-  /** The uplink if anything leaves by it, outside the tunnel; null otherwise. */
+  /** The uplink if anything goes through it, outside the tunnel; null otherwise. */
   directUplink: string | null = null;
   private own: HostNetwork | null = null;
   private readonly parts = new Map<string, PolicyPart>();
@@ -137,7 +137,7 @@ export class KillSwitch {
     return road === undefined ? null : `the devices on the road, ${road}`;
   }
 
-  /** Whether something carries what is to leave by this exit. */
+  /** Whether something carries what is to go through this exit. */
   isOpen(exit: Exit): boolean {
     const policy = this.wanted?.policy;
     if (policy === undefined) return false;

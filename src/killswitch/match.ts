@@ -82,7 +82,7 @@ export function fromHosts(lan: Lan, to = ""): string[] {
   return byFamily("saddr", lan.prefixes).map((from) => `iifname "${lan.interface}" ${to}${from}`);
 }
 
-/** Matches packets that leave by the interface to these addresses; nothing without an interface. */
+/** Matches packets that go through the interface to these addresses; nothing without an interface. */
 export function toEach(name: string | null, addresses: readonly (Address | Prefix)[]): string[] {
   return on("oifname", name).flatMap((to) =>
     byFamily("daddr", addresses).map((destination) => `${to} ${destination}`),

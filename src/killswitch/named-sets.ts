@@ -34,7 +34,7 @@ export function namedSets({ destinations = [] }: Pick<Policy, "destinations">): 
   );
 }
 
-/** How the packets of a group are told from others. */
+/** How the packets of a group are distinguished from others. */
 interface LookUp {
   senders: (devices: Destination["devices"]) => string;
   to: (exit: Exit) => string;

@@ -9,7 +9,7 @@ export interface ForwardingPath {
   tunnels: readonly string[];
   /** Base name of the tunnel's interfaces. */
   base: string;
-  /** The uplink if devices leave by it, outside the tunnel; null otherwise. */
+  /** The uplink if devices go through it, outside the tunnel; null otherwise. */
   uplink: string | null;
 }
 

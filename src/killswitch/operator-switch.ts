@@ -32,7 +32,7 @@ interface Deps {
 export class OperatorSwitch {
   /** What the operator asked for last. */
   private requested = true;
-  /** The decision, as far as an alert has told it. */
+  /** The decision as the last alert reported it. */
   private announced: boolean;
   /** Whether it was read as off again, and stays on until everything else has been read. */
   private isOffDue = false;
@@ -82,7 +82,7 @@ export class OperatorSwitch {
     if (this.isOffDue) await this.turn(false);
   }
 
-  /** Saves the decision, and tells of it if it is another one. The kernel is the caller's. */
+  /** Saves the decision, and announces it if it has changed. The kernel is the caller's. */
   decide(isOn: boolean): void {
     this.save(isOn);
     if (isOn !== this.announced) this.deps.alarm(isOn ? "killswitch_on" : "killswitch_off", {});

@@ -9,7 +9,7 @@ import { dropsText, type Obstacle, obstaclesTo, summaryOf } from "./obstacles.ts
 /** What the kill switch knows about the ways out. */
 interface Ways {
   network: HostNetwork;
-  /** The uplink if devices leave by it, outside the tunnel; null otherwise. */
+  /** The uplink if devices go through it, outside the tunnel; null otherwise. */
   directUplink: string | null;
 }
 

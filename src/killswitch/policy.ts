@@ -47,7 +47,7 @@ export interface Policy {
   contacts: readonly Contact[];
   /** Whether the gateway announces to the LAN that ports may have changed (NAT-PMP). */
   announces?: boolean;
-  /** Missing while no device may come in from the road. */
+  /** Missing while no device may connect from outside. */
   remote?: Remote;
   /** The home router's addresses, while it is asked to let remote devices in. */
   routers?: readonly Address[];
@@ -62,8 +62,8 @@ export interface Policy {
 }
 
 /**
- * Where a device's traffic leaves. Nothing leaves by a tunnel that is not up or does not exist. `direct` is the uplink,
- * outside the tunnels. It is only for devices that are named, and is never the default exit.
+ * Where a device's traffic leaves. Nothing goes through a tunnel that is not up or does not exist. `direct` is the
+ * uplink, outside the tunnels. It is only for devices that are named, and is never the default exit.
  */
 export type Exit = InsideExit | OutsideExit;
 export type DefaultExit = InsideExit;
@@ -237,12 +237,12 @@ export function mainTunnels(policy: Pick<Policy, "carrying">): readonly Firewall
   return tunnelsOf(MAIN, policy);
 }
 
-/** The devices that leave by the uplink now. Without a carrier nothing answers there, so they are refused at once. */
+/** The devices that go through the uplink now. Without a carrier nothing answers there, so they are refused at once. */
 export function directDevices(policy: Policy): readonly AssignedDevice[] {
   return canLeaveDirectly(policy) ? policy.devices.filter(({ exit }) => exit.to === "direct") : [];
 }
 
-/** Whether traffic to some destinations leaves by the uplink now. */
+/** Whether traffic to some destinations goes through the uplink now. */
 export function leadsToDirect(policy: Policy): boolean {
   return canLeaveDirectly(policy) && policy.destinations?.some(({ exit }) => exit.to === "direct") === true;
 }
@@ -258,7 +258,7 @@ export function directRemotes({ remote, uplink, online }: Policy): Remote["devic
     : remote.devices.filter(({ exit }) => exit.to === "direct");
 }
 
-/** Whether anything leaves by the uplink now, outside the tunnels: a device, or traffic to some destinations. */
+/** Whether anything goes through the uplink now, outside the tunnels: a device, or traffic to some destinations. */
 export function isAnyDirect(policy: Policy): boolean {
   return directDevices(policy).length > 0 || directRemotes(policy).length > 0 || leadsToDirect(policy);
 }

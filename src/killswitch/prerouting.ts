@@ -171,7 +171,7 @@ function toOwn(policy: Policy): string {
   ]);
 }
 
-/** DNS queries leave by the exit of their device. */
+/** DNS queries go through the exit of their device. */
 function toGateway(policy: Policy): string {
   const match = `${isMarked(REFUSAL_MARK, "!=")} ${TO_RESOLVER} `;
   return chain(TO_GATEWAY, null, [...byPrefix(policy, [4, 6], match), byDevice(match)]);

@@ -8,7 +8,7 @@ import { remoteZoneOf } from "./remote-part.ts";
 export const REMOTE_DIRECT = "exit_direct_remote";
 const INTO_UPLINK = "remote_into_uplink";
 
-/** Marks what they send, and keeps the connections of each apart. Who is not direct does not get here. */
+/** Marks what they send, and keeps the connections of each apart. Packets of other devices do not get here. */
 export function leaveDirectlyFromRemote(policy: Policy): string[] {
   const devices = directRemotes(policy);
   if (devices.length === 0) return [];

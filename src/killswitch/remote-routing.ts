@@ -9,8 +9,8 @@ const PRIORITY = { socket: 31, noSocket: 32, network: 35 };
 const SOCKET = `fwmark 0x${REMOTE_MARK.toString(16)}/0x${MARK_MASK.toString(16)}`;
 
 /**
- * The routing rules: what the socket sends leaves by the uplink or by its tunnel, and by nothing else. What is for devices
- * on the road uses the LAN's table, which has an answer for all of their addresses.
+ * The routing rules: what the socket sends goes through the uplink or by its tunnel, and by nothing else. What is for
+ * devices away from home uses the LAN's table, which has an answer for all of their addresses.
  */
 export function remoteRules(policy: Policy): Rule[] {
   const { remote } = policy;

@@ -10,8 +10,8 @@ const UDP = 17;
 /**
  * WireGuard's packets at the socket for remote devices: at that port from anywhere, and from that socket only, which
  * WireGuard lets answer only those that have proven who they are. They are not tracked: a connection of a device that
- * leaves by the same address and port would otherwise take what comes for WireGuard (CVE-2021-3773), and strangers could
- * fill the table of connections.
+ * goes through the same address and port would otherwise take what comes for WireGuard (CVE-2021-3773), and strangers
+ * could fill the table of connections.
  */
 export function permitRemoteSocket(direction: "in" | "out", policy: Policy): string[] {
   const { remote } = policy;

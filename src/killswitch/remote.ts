@@ -117,7 +117,7 @@ export function permitToRemote({ remote }: Policy): string[] {
   );
 }
 
-/** The LAN's devices need no route to the road, and many answer only to addresses of their own network. */
+/** The LAN's devices need no route to remote devices, and many answer only to addresses of their own network. */
 export function masqueradeRemote({ remote, lans }: Policy): string[] {
   return among("oifname", namesOf(lans)).flatMap((lan) =>
     byFamily("saddr", remote?.networks ?? []).map(

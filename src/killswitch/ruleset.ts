@@ -49,7 +49,7 @@ export function openRulesetOf(policy: Policy): string {
     : REPLACE;
 }
 
-/** Whether there is a tunnel or an own resolver, something is direct, or devices may come in from the road. */
+/** Whether there is a tunnel or an own resolver, something is direct, or devices may connect from outside. */
 export function isUsed(policy: Policy): boolean {
   const { endpoints, remote, resolver } = policy;
   const isServing = remote !== undefined || resolver !== undefined;

@@ -48,7 +48,7 @@ export interface Deps {
   commands: boolean;
   /** Throws `GatewayError` if no session is possible. */
   open: (signal: AbortSignal) => Promise<Connection>;
-  /** What is known of the connection, for clients. */
+  /** The state of the connection, for clients. */
   status: Pick<MqttStatus, "is">;
   /** Describes the broker of the last session. */
   connected: () => string;

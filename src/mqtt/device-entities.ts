@@ -18,8 +18,8 @@ export function knownDevices(devices: readonly Device[]): Device[] {
 }
 
 /**
- * A device of the LAN or on the road; `quota` is as it is told now, and `exits` are the exits that it can be given, or null
- * if commands are not allowed.
+ * A device of the LAN or away from home; `quota` is as it is told now, and `exits` are the exits that it can be given,
+ * or null if commands are not allowed.
  */
 export function deviceThing(
   device: Device,

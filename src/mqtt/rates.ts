@@ -63,7 +63,7 @@ export class Rates {
     );
   }
 
-  /** As it was told last, unless it is another quota, has begun again, or is used up by now. */
+  /** As it was sent last, unless it is another quota, has begun again, or is used up by now. */
   private toldOf(id: string, quota: UsedQuota): UsedQuota {
     const told = this.quotas.get(id);
     if (told === undefined || quota.used_bytes < told.used_bytes) return quota;

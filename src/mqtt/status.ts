@@ -3,7 +3,7 @@ import type { Settings } from "../base/settings.ts";
 import type { ShownBroker } from "../http/settings-schema.ts";
 import { brokerIn } from "./broker.ts";
 
-/** What is known of the connection to Home Assistant's broker; the bridge tells it. */
+/** The state of the connection to Home Assistant's broker, as the bridge reports it. */
 export class MqttStatus {
   private state: Pick<ShownBroker, "connected" | "error"> = { connected: false, error: null };
 
@@ -20,7 +20,7 @@ export class MqttStatus {
     this.events.publish({ type: "broker_update", payload: null });
   }
 
-  /** Without the user, who is half of what the broker asks for; null without a broker. */
+  /** Without the user, who is half of the credentials; null without a broker. */
   shown(): ShownBroker | null {
     const { mqtt, mqttCommands: commands } = this.settings;
     if (mqtt === null) return null;

@@ -25,10 +25,10 @@ const STARTS = { perSecond: 500, burst: 2_000 };
 /** Each solicitation of an invented address takes a place in the neighbour table. A device asks once in half a minute. */
 const SOLICITATIONS = { perSecond: 20, burst: 100 };
 /**
- * Who invents MAC addresses, or has many devices, has any number of shares. So all that comes in by one interface may
- * fill this part of the connection table, and all that comes in from anywhere this part. The rest is for the gateway
- * itself: the loopback, WireGuard, relays, look-ups, and its page, which has a bound of its own. What is for the gateway
- * otherwise, except queries, counts only in the second part.
+ * A machine that invents MAC addresses, or a crowd of devices, has any number of shares. So all that comes in by one
+ * interface may fill this part of the connection table, and all that comes in from anywhere this part. The rest is for
+ * the gateway itself: the loopback, WireGuard, relays, look-ups, and its page, which has a bound of its own. What is
+ * for the gateway otherwise, except queries, counts only in the second part.
  */
 export const OF_INTERFACE = 3 / 4;
 const OF_ALL = 7 / 8;

@@ -47,7 +47,7 @@ export class ConntrackGuard {
   /** Before that, nothing is loaded. */
   private isWatched = false;
   private remote: string | null = null;
-  /** One load after another, so that the last one has the last word. */
+  /** One load after another, so that the last one wins. */
   private readonly loads = new Queue();
   private readonly table: OwnTable<string>;
 
@@ -79,7 +79,7 @@ export class ConntrackGuard {
     if (this.isWatched) await this.loads.add(async () => this.table.check(await this.text()));
   }
 
-  /** Limits devices that come from the road by this interface too; null while none may. */
+  /** Limits devices that come in by this interface too; null while none may. */
   async limitRemote(link: string | null): Promise<void> {
     if (link === this.remote) return;
     this.remote = link;

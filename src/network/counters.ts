@@ -8,8 +8,8 @@ import { DEVICE_MARK_HASH, markOfDevice } from "./device-mark.ts";
 export const COUNTERS_TABLE = "inet portcullis_traffic";
 
 /**
- * The most elements of each set. There are fewer known devices, and they are in the sets before others can be: who
- * invents MAC addresses takes nobody else's place.
+ * The most elements of each set. There are fewer known devices, and they are in the sets before others can be:
+ * invented MAC addresses take nobody's place.
  */
 export const MAX_COUNTED = 4_096;
 /** What is silent for longer is counted from zero, so the figures must be read more often. */
@@ -20,10 +20,10 @@ const COLLECTED_EVERY_SECONDS = 600;
 /** A full table takes a tenth of it on a Pi. */
 const LISTED_WITHIN_MS = 3_000;
 
-/** Who a counter of the kernel counts for. */
+/** The owner of a counter of the kernel. */
 export type Counted = { mac: Mac } | { mark: number } | { address: Address } | { network: Prefix };
 
-/** Bytes that the gateway has forwarded from somebody, or to somebody. */
+/** Bytes that the gateway has forwarded from a device, or to it. */
 export interface Count {
   /** The same in each reading. */
   key: string;
@@ -89,7 +89,7 @@ ${rulesOf(countingRules(links, from, to))}  }
 `;
 }
 
-/** A packet between the road and the LAN counts for both devices. */
+/** A packet between a remote device and the LAN counts for both devices. */
 function countingRules({ lans, remote, uplink, networks }: Links, from: string[], to: string[]): string[] {
   const byRoad = remote === null ? [] : remoteRules(remote);
   // On an interface that is also the uplink, the connection tells answers of the internet from what the LAN sends.
@@ -225,7 +225,7 @@ function take(
   if (of !== null) read.counts.push({ key: `${set} ${val}`, of, way, bytes: counter?.bytes ?? 0 });
 }
 
-/** Null for what is no element of ours. */
+/** Null for another program's element. */
 function countedIn(set: string, val: unknown, address: Address | null): Counted | null {
   if (set === "received") return typeof val === "number" ? { mark: val } : null;
   if (address !== null) return /^(inward|road_(sent|received))_[46]$/.test(set) ? { address } : null;

@@ -54,7 +54,7 @@ const UNKNOWN = "not given";
 const NO_CAKE =
   "This kernel has no CAKE, which shares the line among devices: it needs the module sch_cake, which the kernels of Debian and Raspberry Pi OS have.";
 
-/** As people are told of it where a backup changes it. */
+/** As the preview of a restore shows it. */
 export const LINE = new SavedChoice(
   "line",
   "rates of the line",
@@ -94,8 +94,8 @@ export class FairQueues {
   }
 
   /**
-   * Uses other rates from now on; null ends the queues. Throws `GatewayError`: `unable` if the kernel cannot do it; then
-   * nothing has changed.
+   * Sets the rates; null ends the queues. Throws `GatewayError`: `unable` if the kernel cannot do it; then nothing has
+   * changed.
    */
   set(line: Line | null): Promise<void> {
     return this.changes.add(async () => {
@@ -232,7 +232,7 @@ interface Wanted {
   link: string;
   /** A second. */
   bytes: number;
-  /** Whose turn it is, in words of tc-cake(8). */
+  /** How `cake` separates flows (tc-cake(8)). */
   flows: string;
 }
 

@@ -135,7 +135,9 @@ const LOST_EVENTS = /^(# ERROR: |netlink receive error )/;
  */
 const USED_UP = new RegExp(`^add quota ip6? ${LIMITS_TABLE.split(" ")[1]} `);
 
-/** Anything else of the gateway's other tables: without the elements of its maps, one of them limits nobody. */
+/**
+ * Any other change of the gateway's other tables: without the elements of its maps, a table of limits has no effect.
+ */
 const OF_OWN = new RegExp(`^\\w+ \\w+ (${OWN_TABLES.join("|")}) `);
 
 /** What the transaction has changed that a line of `nft monitor` ends; nothing on other lines. */

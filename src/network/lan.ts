@@ -57,7 +57,7 @@ export interface LanCriteria {
 export const COMES_AND_GOES =
   /^(docker|br-[0-9a-f]{12}$|virbr|veth|vnet|lxcbr|lxdbr|incusbr|podman|cni|wg|tun|tap)/;
 
-/** An address that a machine assigns itself says nothing about the network (RFC 3927). */
+/** A self-assigned address reveals nothing about the network (RFC 3927). */
 const SELF_ASSIGNED = /^169\.254\./;
 
 /** Such addresses are those of neighbours that use IPv6 without a router. */

@@ -25,11 +25,11 @@ export interface Limited {
   /** What it has now, as far as is known. Those of a remote device are proven by WireGuard. */
   addresses: readonly Address[];
   rate: ByteRate;
-  /** Whether it has none of its own: all others's counts, if there is one. */
+  /** Whether it has none of its own: that of all others counts, if there is one. */
   isShared: boolean;
   /**
-   * What it may send and receive together, has already, and what it has after that. Without one, all others's counts,
-   * if there is one.
+   * What it may send and receive together, has already, and what it has after that. Without one, that of all others
+   * counts, if there is one.
    */
   quota: { name: string; bytes: number; used: number; atEnd: "blocked" | "told" | ByteRate } | null;
 }
@@ -127,7 +127,7 @@ export function limitsChange(before: Limiting, after: Limiting): string {
   return lines.map((line) => `${line}\n`).join("");
 }
 
-/** The objects of one table that the other does not have so. What was used says nothing: it changes all the time. */
+/** The objects of one table that the other does not have so. What was used is ignored: it changes all the time. */
 function objectsBeside(one: Limiting, other: Limiting) {
   return [...one.objects].filter(([name, { bytes }]) => other.objects.get(name)?.bytes !== bytes);
 }

@@ -11,7 +11,7 @@ export interface Neighbour {
   address: Address;
   /** Null if the kernel does not know it, or no longer. */
   mac: Mac | null;
-  /** Milliseconds since the last sign of life, as far as this entry says; null if it says nothing. */
+  /** Milliseconds since the last sign of life by this entry; null if it has none. */
   heardMsAgo: number | null;
   /** Whether it stopped answering, or the kernel has removed the entry. */
   isLost: boolean;

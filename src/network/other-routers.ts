@@ -9,13 +9,13 @@ import { chosenServerIn, type Offer, offersOn } from "./dhcp.ts";
 import type { HostNetwork } from "./host-network.ts";
 import { ALL_ROUTERS_MAC, routerAdvertisementIn, routerSolicitation } from "./router-advertisement.ts";
 
-/** A machine that tells devices of the LAN to use another router or resolver than the gateway. */
+/** A machine that advertises another router or resolver than the gateway to devices of the LAN. */
 export interface OtherRouter {
   interface: string;
   /** The address of the IPv6 router, or of the DHCP server. */
   address: Address;
   mac: string;
-  /** What it tells devices to use. */
+  /** What it advertises. */
   routers: readonly Address[];
   resolvers: readonly Address[];
 }
@@ -67,7 +67,7 @@ export class OtherRouters {
   private askedAt = Number.NEGATIVE_INFINITY;
   private askAt = Number.NEGATIVE_INFINITY;
   /**
-   * Whether there may be IPv6 routers that have not been heard. Their answers wake every phone, so they are asked once.
+   * Whether there may be IPv6 routers that were not heard yet. Their answers wake every phone, so they are asked once.
    */
   private isNew = true;
   private trouble: string | null = null;

@@ -80,7 +80,7 @@ export class OwnTable<Wanted> {
     });
   }
 
-  /** Does work that needs it, or loads it. The log is told of a failure once, as long as it lasts. */
+  /** Does work that needs it, or loads it. A failure is logged once, as long as it lasts. */
   attempt(work: () => Promise<unknown>): Promise<void> {
     return this.fault.attemptAsync(this.log, work);
   }

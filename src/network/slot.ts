@@ -20,7 +20,7 @@ export const MARK_MASK = 0x1fff;
 /** The same bits without the three that distinguish the slots. */
 export const ANY_SLOT_MASK = 0x18ff;
 const FIRST_MARK = 0x104c;
-/** Set in the mark of packets that leave by a tunnel, and not in the mark of the tunnel's own packets. */
+/** Set in the mark of packets that go through a tunnel, and not in the mark of the tunnel's own packets. */
 const EXIT_BIT = 0x2;
 const SLOT_BIT = 8;
 const FIRST_TABLE = 20556;
@@ -117,7 +117,7 @@ export function markOf(slot: number): number {
   return FIRST_MARK | (slot << SLOT_BIT);
 }
 
-/** The mark of packets that leave by a tunnel, from the mark of the tunnel's own packets. */
+/** The mark of packets that go through a tunnel, from the mark of the tunnel's own packets. */
 export function exitMarkOf(mark: number): number {
   return mark | EXIT_BIT;
 }

@@ -22,7 +22,7 @@ export interface DeliveryDeps {
   hostname: string;
   /** The language that a person has chosen. */
   translation: () => Promise<Translate>;
-  /** What is true of the home now, in English; null if that is not known. */
+  /** The verdict on the home now, in English; null if it is not known. */
   headline: () => Promise<string | null>;
   log: Pick<Log, "info" | "warn">;
   /** Called when the stored state has changed. */

@@ -42,11 +42,11 @@ export function messageOf(
   };
 }
 
-/** Who tells it, and in which language. */
+/** The sender's name, and the language. */
 export interface Speaker {
   hostname: string;
   translate: Translate;
-  /** What is true of the home now, for the title. */
+  /** The verdict on the home now, for the title. */
   headline?: string | null;
 }
 

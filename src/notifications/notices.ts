@@ -4,7 +4,7 @@ import { type ArgsOf, english } from "../base/message.ts";
 const TUNNEL = "The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}}";
 const FIGURES = "({ms, select, unknown {} other {{ms} ms, }}{loss} % lost)";
 
-/** What notifications say besides alerts, by the keys of the catalogues. */
+/** The sentences of notifications besides alerts, by the keys of the catalogues. */
 export const NOTICES = {
   notice_title: "Portcullis on {hostname}",
   notice_test: "This is a test. Notifications from this gateway arrive here.",

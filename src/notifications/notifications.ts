@@ -280,7 +280,7 @@ export class Notifications {
       if (line !== "" && !line.startsWith("#")) found.push(...this.parsed(line, `${path}, line ${at + 1}`));
   }
 
-  /** None if the address cannot be used, which the list then says. */
+  /** None if the address cannot be used, as the list then shows. */
   private parsed(address: string, where: string): Target[] {
     try {
       return [parseTarget(address)];
@@ -291,7 +291,7 @@ export class Notifications {
   }
 }
 
-/** Only root chooses programs of this machine itself, which may trust whoever reaches them. */
+/** Only root chooses programs of this machine itself, which may trust every local client. */
 function addedTarget({ name, address }: NewTarget): Target {
   nameIn("name", name);
   if (redacted(name) !== name) return refuse("name: looks like a secret; choose one such as phone");

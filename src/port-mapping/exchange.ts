@@ -5,12 +5,12 @@ import type { Host, UdpPlace, UdpSocket } from "../system/host.ts";
 const FIRST_WAIT_MS = 250;
 const POLL_MS = 10;
 
-/** Where a server is, and by which interface, and with which address of this machine's it is asked. */
+/** Where a server is, and the interface and address of this machine from which it is asked. */
 export interface Server extends Pick<UdpPlace, "link" | "mark" | "own"> {
   address: Address;
 }
 
-/** A request in one datagram, and how its answer is told from what else may come. */
+/** A request in one datagram, and how its answer is distinguished from what else may come. */
 export interface Question<Answer> {
   bytes: Uint8Array;
   port: number;

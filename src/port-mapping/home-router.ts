@@ -20,9 +20,9 @@ export interface RouterMapping extends Granted {
 
 interface Deps {
   host: Pick<Host, "openUdp" | "https" | "sleep" | "monotonic" | "random">;
-  /** Replaces what was let out for UPnP before; nothing is with `{}`. */
+  /** Replaces what was permitted for UPnP before; `{}` permits nothing. */
   permit: (router: Address, contact: Contact) => Promise<void>;
-  /** The same for all requests, also after a restart: PCP lets nobody else change the mapping. */
+  /** The same for all requests, also after a restart: with PCP, only its holder can change the mapping. */
   nonce: () => Uint8Array;
 }
 

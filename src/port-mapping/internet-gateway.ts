@@ -20,9 +20,9 @@ import {
 const ANSWER_WITHIN_MS = 5_000;
 /** A router's description has some kilobytes. */
 const MAX_BYTES = 65_536;
-/** Refusals of one port, after which the router has the last word. */
+/** Refusals of one port, after which the router chooses. */
 const MAX_REFUSALS = 5;
-/** By this one, a router's list tells what the gateway has asked for. */
+/** Marks the gateway's own mappings in a router's list. */
 const DESCRIPTION = "Portcullis";
 /** Of a router's list; most have none or a few. */
 const MAX_ENTRIES = 64;
@@ -42,7 +42,7 @@ export interface PortRequest {
   external: number;
 }
 
-/** What the kill switch lets out for a moment: the search, or one TCP connection to the router. */
+/** What the kill switch permits for a moment: the search, or one TCP connection to the router. */
 export interface Contact {
   searchPort?: number;
   exemption?: Exemption;
@@ -50,12 +50,12 @@ export interface Contact {
 
 /** The router has no such service, or does not answer. */
 export class NotSpoken extends Error {}
-/** The router does, and refuses. */
+/** The router has the service, and refuses. */
 export class Refusal extends Error {}
 
 interface Deps {
   host: Pick<Host, "openUdp" | "https" | "sleep" | "monotonic" | "random">;
-  /** Replaces what was let out before; nothing is with `{}`. */
+  /** Replaces what was permitted before; `{}` permits nothing. */
   permit: (router: Address, contact: Contact) => Promise<void>;
 }
 

@@ -9,7 +9,7 @@ export const PCP_PORT = 5351;
 export interface PcpRequest {
   /** The address of this machine from which it is sent, and for which the port is. */
   own: Address;
-  /** 12 bytes, the same for all requests about a mapping: only who knows them can change it. */
+  /** 12 bytes, the same for all requests about a mapping, which cannot be changed without them. */
   nonce: Uint8Array;
   internal: number;
   /** The port that the sender would like. */

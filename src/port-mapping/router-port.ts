@@ -79,7 +79,7 @@ export class RouterPort {
     this.look();
   }
 
-  /** Asks again if it is time, or if the router has said that it has lost its mappings. */
+  /** Asks again if it is time, or if the router has lost its mappings. */
   look(): void {
     if (this.hasAnnounced()) {
       this.renewSoon();

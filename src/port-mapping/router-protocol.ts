@@ -29,7 +29,7 @@ export interface RouterProtocol {
 /** What a protocol asks with. */
 export interface Means {
   ask<Answer>(question: Question<Answer>): Promise<Answer | NoAnswer>;
-  /** The same for all requests, also after a restart: PCP lets nobody else change the mapping. */
+  /** The same for all requests, also after a restart: with PCP, only its holder can change the mapping. */
   nonce: () => Uint8Array;
   upnp: InternetGateway;
   /** Forbids again what UPnP was let out for. */

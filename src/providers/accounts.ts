@@ -44,7 +44,7 @@ export interface AccountEvents {
   account_update: ManagedChoices;
 }
 
-/** Who asks for a change on the gateway itself. */
+/** The author of a change on the gateway itself. */
 const ROOT = "root";
 
 /** The operator's accounts, at most one at each provider. */

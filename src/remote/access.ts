@@ -48,7 +48,7 @@ interface Deps {
   bounds: Pick<ConntrackGuard, "limitRemote">;
   /** How a tunnel's provider opens a port. Throws `PortRefusal` if it opens none. */
   openerFor: (server: Server) => Opener;
-  /** Where devices must not be given the port for those on the road. */
+  /** The port of remote access, which devices must not be given. */
   reserved: Pick<ReservedPort, "set">;
   /** The devices for which there are schedules, rules or lists, former ones included. */
   decided: () => ReadonlySet<string>;

@@ -1,7 +1,7 @@
 import { formatConfig } from "../wireguard/config-text.ts";
 import type { AddedRemoteDevice } from "./schema.ts";
 
-/** What of a device goes by the gateway: all that it sends, or only what is for home. */
+/** What of a device's traffic goes through the gateway: everything, or only what is for home. */
 export type Reach = "everything" | "home";
 
 /** Keeps the way through a home router open while nothing is sent. */
@@ -24,10 +24,10 @@ export function clientFile(added: AddedRemoteDevice, privateKey: string, reach: 
   });
 }
 
-/** More characters than this has no name of an interface in Linux, nor of a tunnel in WireGuard's apps. */
+/** The longest name of an interface in Linux, and of a tunnel in WireGuard's apps. */
 const MAX_NAME_CHARACTERS = 15;
 
-/** What the file is called: apps and wg-quick name the tunnel like it. */
+/** The file's name, by which apps and wg-quick name the tunnel. */
 export function clientFileName(device: string): string {
   const plain = device
     .normalize("NFKD")

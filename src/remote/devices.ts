@@ -22,7 +22,7 @@ interface Deps {
 }
 
 export interface RemoteEvents {
-  /** Somebody wants to know who was heard, as of now. */
+  /** A caller wants to know which devices were heard, as of now. */
   remote_asked: null;
 }
 
@@ -43,7 +43,7 @@ export class RemoteDevices {
   readonly decision: Decision<Decided>;
   private latest: Heard = new Map();
   private readonly listeners: (() => void)[] = [];
-  /** Makes the interface as it was decided; set by whoever has it. */
+  /** Makes the interface as it was decided; set by its owner. */
   settle: () => Promise<void> = async () => {};
   private readonly reserved = new Set<string>();
 
@@ -76,7 +76,7 @@ export class RemoteDevices {
     for (const listener of this.listeners) listener();
   }
 
-  /** Asks WireGuard who was heard. */
+  /** Asks WireGuard which devices were heard. */
   look(): Promise<void> {
     return this.deps.events.published({ type: "remote_asked", payload: null });
   }

@@ -6,7 +6,7 @@ import { isKey } from "../wireguard/key-text.ts";
 import { refusal } from "./endpoint.ts";
 import { REMOTE_PRIVATE_KEY, type RemotePeer } from "./saved.ts";
 
-/** What tells the remote devices from one another: each has a name and a key of its own. */
+/** What distinguishes remote devices: each has a name and a key of its own. */
 export interface Known {
   peers: readonly RemotePeer[];
   nameOf: (id: Prefix) => string | null;

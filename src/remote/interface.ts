@@ -23,7 +23,7 @@ interface Deps {
   userspace: string;
 }
 
-/** Keeps the interface as the decisions want it, and knows who was heard there. */
+/** Keeps the interface as it was decided, and notes which devices were heard. */
 export class RemoteInterface {
   private readonly link: RemoteLink;
   /** Why the interface is not as it should be, or null. */
@@ -57,7 +57,7 @@ export class RemoteInterface {
     }
   }
 
-  /** The devices as WireGuard knows them, and remembers who was heard; empty while remote access is off. */
+  /** The devices as WireGuard knows them, noting when each was heard; empty while remote access is off. */
   async peers(): Promise<readonly InterfacePeer[]> {
     const peers = this.deps.remote.access?.on === true ? await this.link.peers() : [];
     // Without an answer, what was heard before still holds.

@@ -83,8 +83,8 @@ export class RemoteLink {
   }
 
   /**
-   * What the interface says; null if there is none. To take one whose program is too busy to answer for none would start
-   * a second program, which cannot have it.
+   * The interface's answer; null if there is none. If one whose program is too busy to answer counted as missing, a
+   * second program would be started, which cannot have it.
    */
   private async told(): Promise<InterfaceDump | null> {
     const deadline = this.host.monotonic() + ANSWERS_WITHIN_MS;

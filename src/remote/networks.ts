@@ -8,7 +8,7 @@ export interface Networks {
   ipv6: Prefix;
 }
 
-/** So many tries find a free network unless there is hardly one. */
+/** This many tries find a free network unless nearly all are taken. */
 const TRIES = 200;
 /** Homes and providers rarely use the upper half of 10.0.0.0/8. */
 const FIRST_OCTET = 128;

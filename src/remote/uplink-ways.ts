@@ -59,7 +59,7 @@ export class UplinkWays {
     while (isAsking() && host.monotonic() < end) await host.sleep(POLL_MS);
   }
 
-  /** What devices call if nobody has said otherwise; null if that is not known. IPv4 comes first. */
+  /** What devices call by default; null if that is not known. IPv4 comes first. */
   endpoint({ port }: Access): Endpoint | null {
     const own = this.ownAddress;
     if (own !== null && isIpv4(own)) return { host: own, port };
@@ -120,7 +120,7 @@ export class UplinkWays {
     return isUsed ? { host: address, port: external } : null;
   }
 
-  /** What the router is asked for; null while there is nothing to ask for, or nobody. */
+  /** What the router is asked for; null while there is nothing to ask for, or no router. */
   private requestFor(family: Family): RouterRequest | null {
     const { killSwitch, remote } = this.deps;
     const { access } = remote;

@@ -11,7 +11,7 @@ interface Seen {
   fault: string | null;
 }
 
-/** Tells people when remote devices can no longer come in, or must call something else. */
+/** Alerts people when remote devices can no longer connect, or need another endpoint. */
 export class WayAlert {
   /** What devices could call last; null before they could. */
   private endpoint: string | null = null;

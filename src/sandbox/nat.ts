@@ -3,8 +3,8 @@ import type { VpnServer } from "./server.ts";
 import { HOME, INTERNET, LAN, type NetworkCards, ROUTER, TUNNEL, UPLINK } from "./topology.ts";
 
 /**
- * A home router: masquerades IPv4, routes IPv6 unchanged, and forwards DNS queries. If somebody may come home from the
- * road, its owner has forwarded the port.
+ * A home router: masquerades IPv4, routes IPv6 unchanged, and forwards DNS queries. If somebody may reach home from
+ * outside, its owner has forwarded the port.
  */
 export function routerRules(cards: NetworkCards, isHomeOpen: boolean): string {
   const own = ROUTER.lan[cards];

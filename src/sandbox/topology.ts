@@ -18,7 +18,7 @@ export const LAN = {
 /** A computer at home. */
 export interface Computer {
   readonly namespace: string;
-  /** The name that it tells the home's DHCP server. */
+  /** The name that it sends to the home's DHCP server. */
   readonly name: string;
   readonly mac: string;
   readonly v4: string;

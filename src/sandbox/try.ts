@@ -75,7 +75,7 @@ async function answers(host: LinuxHost, port: number): Promise<null> {
   return null;
 }
 
-/** At a real home they tell their names to the DHCP server. */
+/** At a real home they send their names to the DHCP server. */
 async function nameComputers({ computers }: Sandbox, port: number): Promise<void> {
   for (const { mac, name } of computers)
     await fetch(`http://127.0.0.1:${port}/api/devices/${mac}`, {

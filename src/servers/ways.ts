@@ -46,7 +46,7 @@ export function blockedBefore(
   { transport, afterCutOff }: Pick<ServerPath, "transport" | "afterCutOff">,
   { offers, transport: wish }: Pick<Server, "offers" | "transport">,
 ): Blocked | null {
-  // What was asked for says nothing of the network, nor does the only way.
+  // A requested transport shows nothing about the network, nor does the only way.
   const isOnly = transport !== undefined && TRANSPORTS[transport].offered.by === "configuration";
   if (transport === undefined || isOnly || wish !== undefined) return null;
   // By UDP, the server was reached before anything else by UDP was tried.

@@ -32,7 +32,7 @@ export const LINE_BOUNDS = { minimum: 1, maximum: 10_000 } as const;
 export const MAX_LISTS = 8;
 /** Names that stay open whatever a list says. */
 export const MAX_EXCEPTIONS = 500;
-/** For so long queries are logged. */
+/** How long queries are logged. */
 export const QUERY_LOG_MINUTES = 10;
 /** Longest pause of the lists. */
 export const MAX_PAUSE_MINUTES = 60;

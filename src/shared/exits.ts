@@ -1,8 +1,8 @@
 /**
- * What a device can leave by: a tunnel, which is written by its name, or what is written as its row is named here. No
- * tunnel has such a name. An order is several of these, of which the first that is up is taken. What a row says decides
- * wherever only that matters; where each kind has its own way, a `switch` asks for it. What only opens may compare with
- * one kind, because another one then stays closed.
+ * What a device can go through: a tunnel, which is written by its name, or what is written as its row is named here.
+ * No tunnel has such a name. An order is several of these, of which the first that is up is taken. What a row says
+ * decides wherever only that matters; where each kind has its own way, a `switch` asks for it. What only opens may
+ * compare with one kind, because another one then stays closed.
  */
 export const EXITS = {
   tunnel: { isOutside: false, isBlocked: false },
@@ -32,7 +32,7 @@ export function isOutside(exit: string | null): boolean {
   return exit !== null && EXITS[exitKindOf(exit)].isOutside;
 }
 
-/** Whether nothing leaves by it. */
+/** Whether nothing goes through it. */
 export function isBlocked(exit: string | null): boolean {
   return exit !== null && EXITS[exitKindOf(exit)].isBlocked;
 }

@@ -12,7 +12,7 @@ export interface Saying {
 /** Several are one list: "Stockholm and Oslo". */
 export type Arg = string | number | Saying | readonly Arg[];
 
-/** What the gateway says of itself in English only, such as an error. */
+/** What the gateway writes in English only, such as an error. */
 export interface OwnText {
   readonly own: string;
 }

@@ -46,7 +46,7 @@ export function textsOf(verdict: Verdict<Row>, around: Around): Texts {
   return withExceptions(textsOfExits(verdict, around), exceptionsIn(around));
 }
 
-/** What leaves by tunnels, while the kill switch is in place. */
+/** What goes through tunnels, while the kill switch is in place. */
 function textsOfExits(verdict: Judged, around: Around): Texts {
   switch (verdict.name) {
     case "protected":
@@ -139,7 +139,7 @@ function exceptionsIn({ outside: { devices: count, targets: all } }: Around): Sa
       );
 }
 
-/** Of the destinations that leave directly, so many are named. */
+/** How many of the direct destinations are named. */
 const MAX_TARGETS = 3;
 
 function firstOf(targets: readonly string[]): Arg {
@@ -162,7 +162,7 @@ function withExceptions(texts: Texts, exceptions: Saying | null): Texts {
   };
 }
 
-/** What leaves, leaves by a tunnel. */
+/** What leaves, goes through a tunnel. */
 function leaving(exits: Exits<Row>, around: Around): Texts {
   const others = restIn(around) === "none" ? "home" : "else";
   const troubles = troublesIn(exits, around);
@@ -265,7 +265,7 @@ function moving(exits: Exits<Row>, around: Around): Texts {
   };
 }
 
-/** Why some traffic is not carried, or why the last move of a tunnel that is up was in vain; none if all is well. */
+/** Why some traffic is not carried, or why the last move of a tunnel that is up failed; none if all is well. */
 function troublesIn({ carrying, silent, lost }: Exits<Row>, { online }: Around): (Saying | OwnText)[] {
   const failed = carrying.find(({ error, state }) => error !== null && state === "connected");
   const troubles = [
@@ -400,7 +400,7 @@ export function viaText(place: string, via: string | undefined): Arg {
     : saying("{place} via {via}", { place, via });
 }
 
-/** Why nothing leaves by a tunnel: "the tunnel tv has failed". */
+/** Why nothing goes through a tunnel: "the tunnel tv has failed". */
 export function downReason(exit: string, state: Row["state"] | undefined): Saying {
   return saying(
     "the {exit, select, main {main tunnel} other {tunnel {exit}}} {state, select, disconnected {is disconnected} connecting {is connecting} connected {is connected} reconnecting {is reconnecting} failed {has failed} other {is not known}}",

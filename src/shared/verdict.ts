@@ -1,8 +1,8 @@
 import { exitKindOf, isBlocked } from "./exits.ts";
 
 /**
- * What is true of the home: one judgement for all who tell it. It is given null for what was not asked yet or could not
- * be read. `verdict-texts.ts` has its sentences.
+ * The verdict on the home, the same on every surface. Null stands for what was not read yet or could not be read.
+ * `verdict-texts.ts` has its sentences.
  */
 
 interface Facts<Row extends TunnelFacts> {

@@ -21,10 +21,10 @@ const OWNER = "a speed test";
 const HTTPS_PORT = 443;
 /** Each costs a rule of the firewall, and the time until the next is tried. */
 const MAX_ADDRESSES = 4;
-/** How often it is told how far a test is. */
+/** How often the progress of a test is sent. */
 const TOLD_EVERY_MS = 1_000;
 
-/** Not in backups: they say how good a way was, at one time and in one place. */
+/** Not in backups: they describe a path at one time and in one place. */
 const RESULTS = new Saved<readonly SpeedResult[]>("speed tests", (text) =>
   listIn(SpeedResult)(text).slice(0, MAX_SPEED_RESULTS),
 );

@@ -30,7 +30,7 @@ const EAGAIN_AT_MOST = 100;
 
 /** What is deleted by one call; the kernel's answers to it fit into its buffer. */
 const DELETED_AT_ONCE = 64;
-/** The kernel has begun to answer by then. */
+/** By then the kernel has begun to answer. */
 const ASKED_WITHIN_MS = 10_000;
 /** The event loop gets its turn after this long. */
 const TURN_MS = 5;

@@ -5,14 +5,14 @@ import { assertComplete, exchange, headOf, tooLarge } from "./https.ts";
 
 /** A whole release on a slow line. */
 const MAX_MS = 3_600_000;
-/** A connection that carries nothing for so long carries nothing any more. */
+/** A connection that is silent for this long is dead. */
 const STALLED_AFTER_MS = 30_000;
 
 export interface Destination {
   /** A file that does not exist yet. */
   path: string;
   mostBytes: number;
-  /** How much has come, of how much if the server says that. */
+  /** How much has come, and of how much if the server says so. */
   onBytes?: (bytes: number, total: number | null) => void;
 }
 

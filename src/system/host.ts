@@ -38,7 +38,7 @@ export interface Host {
   /** Asks a host of the LAN for its name, by multicast DNS; null if it does not tell. The text may be anything. */
   hostName(address: string): Promise<string | null>;
   /**
-   * Sends a resolver one query for each size, padded to an IP packet of so many bytes; returns the sizes that were
+   * Sends a resolver one query for each size, padded to an IP packet of that size; returns the sizes that were
    * answered, whatever the answer.
    */
   probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]>;
@@ -126,7 +126,7 @@ export interface Host {
 
 /** The only way to a resolver. */
 export interface ResolverWay {
-  /** The only interface that queries may leave by. */
+  /** The only interface that queries may go through. */
   link: string;
   /** Their firewall mark. */
   mark: number;
@@ -143,7 +143,7 @@ export interface RouterWay {
 /** Where echo requests go. */
 export interface Path {
   address: string;
-  /** The only interface that they may leave by. */
+  /** The only interface that they may go through. */
   link: string;
 }
 

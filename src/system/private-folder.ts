@@ -13,7 +13,7 @@ import { GatewayError, messageOf } from "../base/errors.ts";
 
 /** On a disk: /tmp may be memory, which a Pi has little of. */
 const PLACE = "/var/tmp";
-/** No work takes so long. */
+/** No work takes this long. */
 const ABANDONED_AFTER_MS = 24 * 3_600_000;
 
 /** Gives the work a new folder that only this user can open, and removes the folder with its contents. */

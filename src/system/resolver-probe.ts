@@ -8,7 +8,7 @@ const SENT_AT_MS = [0, 800, 2_500];
 const ANSWERED_WITHIN_MS = 5_000;
 /** After the first answer: the others answer the same question, so they follow soon. */
 const FOLLOWED_WITHIN_MS = 1_500;
-/** Exists everywhere and says nothing about who asks (RFC 7050, 2). */
+/** Exists everywhere and reveals nothing about the client (RFC 7050, 2). */
 const NAME = "ipv4only.arpa";
 /** Bytes of the headers of IP and UDP. */
 const HEADERS = { 4: 20 + 8, 6: 40 + 8 };
@@ -16,8 +16,8 @@ const HEADERS = { 4: 20 + 8, 6: 40 + 8 };
 const ANSWER_BYTES = 1_232;
 
 /**
- * Sends a resolver one query for each size, padded to an IP packet of so many bytes (RFC 7830), all at once; returns
- * the sizes that were answered, whatever the answer. Linux forbids routers to fragment such packets (ip(7),
+ * Sends a resolver one query for each size, padded to an IP packet of that size (RFC 7830), all at once; returns the
+ * sizes that were answered, whatever the answer. Linux forbids routers to fragment such packets (ip(7),
  * IP_MTU_DISCOVER).
  */
 export async function probeResolver(resolver: string, sizes: readonly number[]): Promise<number[]> {

@@ -9,7 +9,10 @@ const ID_BYTES = 2;
 const HEADER_BYTES = 12;
 /** "Recursion desired", and one question. */
 const HEADER = Buffer.from([0x01, 0x00, 0, 1, 0, 0, 0, 0, 0, 0]);
-/** Exists everywhere, says nothing about who asks (RFC 7050, 2), and every resolver has it at hand: type A, class IN. */
+/**
+ * Exists everywhere, reveals nothing about the client (RFC 7050, 2), and every resolver has it cached: type A, class
+ * IN.
+ */
 const QUESTION = Buffer.from("\x08ipv4only\x04arpa\x00\x00\x01\x00\x01", "latin1");
 const IS_ANSWER = 0x80;
 

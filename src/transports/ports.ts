@@ -5,7 +5,7 @@ import { checkerOf } from "../base/checker.ts";
 export type PortRange = readonly [first: number, last: number];
 
 export const ALL_PORTS: readonly PortRange[] = [[1, 65_535]];
-/** Where a disguise is tried: the ports say less then. */
+/** The ports for a disguise, of which fewer are tried. */
 export const DISGUISED_PORTS = 2;
 
 /** Where a network that blocks most ports lets datagrams pass most often: QUIC and DNS. */

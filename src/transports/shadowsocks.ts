@@ -13,7 +13,7 @@ interface Offer {
 /** SIP004 (AEAD) over UDP: a salt, the address that the server sends to, and a tag. */
 const ADDED_BYTES = 32 + 7 + 16;
 
-/** Each packet is encrypted once more, so that nothing in it can be told from random bytes. */
+/** Each packet is encrypted once more, so that nothing in it can be distinguished from random bytes. */
 export const SHADOWSOCKS = {
   protocol: "udp",
   offered: {

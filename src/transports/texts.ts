@@ -32,7 +32,7 @@ export interface PageTexts {
   isDemanded: boolean;
 }
 
-/** A macro of the page, which so has these texts and none of the code: `transport-texts.ts`. */
+/** A macro of the page, so that it has these texts without the code: `transport-texts.ts`. */
 export function pageTexts(): Record<TransportName, PageTexts> {
   const rows = TRANSPORT_NAMES.map((name) => {
     const { words, relay, offered } = TRANSPORTS[name];

@@ -7,8 +7,8 @@ import type { PortRange } from "./ports.ts";
 export type Protocol = "tcp" | "udp";
 
 /**
- * One way to get WireGuard's packets to a server: a row of `list.ts`, and everything that the gateway knows of it.
- * `Offer` is what a server's list says of it, `Settings` what its relay is made from.
+ * One way to get WireGuard's packets to a server: a row of `list.ts` with everything about it. `Offer` is what a
+ * server's list says of it, `Settings` what its relay is made from.
  */
 export interface Transport<Offer = unknown, Settings extends object = object> {
   /** Of the packets to the server. The firewall permits nothing else to a server that a relay reaches. */
@@ -67,7 +67,7 @@ export interface Relay<Settings> {
   settings(config: Config, privateKey: string): Promise<Settings>;
   carriage: Carriage<Settings>;
   words: {
-    /** After "by", in sentences of the command line. */
+    /** After "over" or "by", in sentences of the command line. */
     name: string;
     /** In the description of a status. */
     seen: string;

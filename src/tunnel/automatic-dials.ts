@@ -66,8 +66,8 @@ export class AutomaticDials {
   }
 
   /**
-   * One attempt to lead a live tunnel to one of these; returns whether it was. Its session carries traffic meanwhile, and
-   * stays if none of them answers. Nobody is told of such an attempt: for devices, nothing has changed.
+   * One attempt to lead a live tunnel to one of these; returns whether it was. Its session carries traffic meanwhile,
+   * and stays if none of them answers. Such an attempt is not announced: for devices, nothing has changed.
    */
   async moveBeside(
     others: readonly Candidate[],

@@ -34,7 +34,7 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** Connects tunnels to what people have named. */
+/** Connects tunnels to the servers and places that people name. */
 export class ConnectRequests {
   /** How long each successful connect took, in seconds. */
   durations = histogramOf(CONNECT_BOUNDS_SECONDS);

@@ -101,8 +101,8 @@ export class Connect {
   }
 
   /**
-   * A request for the place that a live tunnel already leads to does not move the tunnel, unless it can get more there.
-   * What is better in its order has failed.
+   * A request for the place that a live tunnel already leads to does not move the tunnel, unless it asks for more than
+   * the tunnel has. What is better in its order has failed.
    */
   private stay(asked: Asked): void {
     const { machine, requests, requested, wanted } = this.deps;

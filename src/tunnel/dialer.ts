@@ -217,7 +217,7 @@ export class Dialer {
   }
 }
 
-/** For the way at this place of so many, when so much time has passed. */
+/** The time for the way at this index, of this many, when this much time has passed. */
 function patienceMs(at: number, count: number, passedMs: number): number {
   if (count === 1) return HANDSHAKE_TIMEOUT_MS;
   if (at === 0) return FIRST_WAY_MS;

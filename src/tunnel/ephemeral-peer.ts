@@ -5,7 +5,7 @@ import type { Host } from "../system/host.ts";
 import { PKCS8, publicKeyIn, X25519 } from "../wireguard/webcrypto.ts";
 import { refused } from "./refusals.ts";
 
-/** What replaces the keys of a session, so that who records it cannot read it with a quantum computer. */
+/** What replaces the keys of a session, so that a recording of it cannot be read with a quantum computer. */
 export interface EphemeralKeys {
   privateKey: string;
   presharedKey: string;
@@ -20,7 +20,7 @@ const CIPHERTEXT_BYTES = 1_568;
 /** As Mullvad's app waits (talpid-wireguard, ephemeral.rs): the first time, and at most, after doubling it each time. */
 const ANSWERED_WITHIN_MS = { first: 8_000, most: 48_000 };
 
-/** How long a server may take, after so many times in a row without an answer. */
+/** How long a server may take, after this many times in a row without an answer. */
 export function patienceAfter(failures: number): number {
   return Math.min(ANSWERED_WITHIN_MS.first * 2 ** failures, ANSWERED_WITHIN_MS.most);
 }

@@ -7,7 +7,7 @@ import type { OrderTarget } from "./order.ts";
 import type { Session } from "./session.ts";
 import { besideOf, type Candidate, type Target } from "./target.ts";
 
-/** A time is quiet in which a tunnel has carried no more than this, both ways: less than any call, film or download. */
+/** A tunnel that carries no more than this, both ways, is quiet: less than any call, film or download. */
 const QUIET = { bytes: 250_000, ms: 60_000 };
 
 /** A failback that is not undone for this long was right. */
@@ -39,7 +39,7 @@ export class Failback {
   private attempt: AbortController | null = null;
   /** Which target it was led back to, and when. */
   private led: { to: number; at: number } | null = null;
-  /** How many times as long as was asked for it waits: twice as long after each failback that did not last. */
+  /** The factor on the requested wait: it doubles after each failback that did not last. */
   private patience = 1;
 
   constructor(private readonly deps: Deps) {}

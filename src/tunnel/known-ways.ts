@@ -11,7 +11,7 @@ import { uplinkNames } from "./uplink-name.ts";
  * began is taken for that.
  */
 const SHORT_LIFE_MS = 60_000;
-/** So long the uplink is distrusted for it: it may have been the server, and UDP costs less. */
+/** How long UDP is avoided on this uplink: it might have been the server, and UDP costs less. */
 const DISTRUST_MS = 3_600_000;
 
 interface Deps {
@@ -20,7 +20,7 @@ interface Deps {
   savedState: Pick<SavedState, "hasServerWays" | "serverWay" | "saveServerWay">;
 }
 
-/** What is known of how servers are reached from this uplink. */
+/** How servers are reached from this uplink. */
 export class KnownWays {
   private last: { session: Session; at: number } | null = null;
   /** Uplinks by which a flow of UDP was cut off, and until when that counts. This is not saved. */
@@ -28,7 +28,7 @@ export class KnownWays {
 
   constructor(private readonly deps: Deps) {}
 
-  /** The ways to a server, in the order in which they are tried; never none. Without an uplink nobody answers anywhere. */
+  /** The ways to a server, in the order in which they are tried; never none. Without an uplink no server answers. */
   async to(server: Server): Promise<[ServerPath, ...ServerPath[]]> {
     const { killSwitch, savedState } = this.deps;
     const { port } = server.config.peer.endpoint;
@@ -82,7 +82,7 @@ export class KnownWays {
   }
 }
 
-/** By a relay: what was asked for says nothing of the uplink. */
+/** By a relay: a requested transport says nothing about the uplink. */
 function isAskedFor({ transport }: Server): boolean {
   return transport !== undefined && transport !== "plain";
 }

@@ -52,7 +52,7 @@ export function lastOf({
   return { targets, back_after_minutes, ...rules };
 }
 
-/** The same with some of its targets only; null if none is left. Rules are of no meaning for one. */
+/** The same with some of its targets only; null if none is left. Rules mean nothing for one. */
 export function lastWith(last: Last, isKept: (target: Last["targets"][number]) => boolean): Last | null {
   const targets = last.targets.filter(isKept);
   if (targets.length === 0) return null;

@@ -14,7 +14,7 @@ import { Backstop } from "./backstop.ts";
 import type { Machine } from "./machine.ts";
 import type { Tunnel } from "./tunnel.ts";
 
-/** How often is checked whether something failed to apply. */
+/** How often to check whether something failed to apply. */
 const LOOK_MS = 1_500;
 /**
  * How long an event waits for more of its kind: plugging in a cable, or a new address, causes many; another program's
@@ -23,7 +23,7 @@ const LOOK_MS = 1_500;
 const SETTLES_MS = { firewall: 0, "other firewalls": 2_000, rules: 0, network: 300 };
 /** How often everything is checked while the kernel's changes are not reported. */
 const UNWATCHED_CHECK_MS = 5_000;
-/** How often the log says of a program that it ends: one may live just long enough to listen, again and again. */
+/** How often the log reports the end of a program: one may live just long enough to listen, again and again. */
 const TOLD_EVERY_MS = 3_600_000;
 /** By then the programs that report events are listening, and no event is due for what was loaded before. */
 const WATCHING_AFTER_MS = 1_500;
@@ -155,7 +155,7 @@ export class MachineSupervisor {
     if (!signal.aborted) await this.answer(event.of).catch((error) => this.backstop.doubt(error));
   }
 
-  /** Each tunnel is told of the losses that may be its own. */
+  /** Each tunnel gets the losses that may be its own. */
   private tell(loss: Extract<KernelEvent, { of: "tunnel" }>, signal: AbortSignal): void {
     for (const { slot, supervisor } of this.deps.tunnels())
       if (loss.link === null || slot.links.includes(loss.link)) void supervisor.saw(loss, signal);

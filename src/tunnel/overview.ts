@@ -33,7 +33,7 @@ interface Deps {
   alerts: { readonly damage: string | null };
 }
 
-/** What the gateway says of itself and of its tunnels. Reading the kernel's state may start programs. */
+/** What the gateway reports about itself and its tunnels. Reading the kernel's state may start programs. */
 export class Overview {
   readonly status = shared(() => this.statusIn());
   /** `main` first, then by name. */
@@ -73,7 +73,7 @@ export class Overview {
     };
   }
 
-  /** What is true of the home while `main` is in this state. */
+  /** The verdict on the home while `main` is in this state. */
   private async verdictIn(found: FoundLayers | null, state: State, error: string | null): Promise<Verdict> {
     const { tunnels, devices, destinations } = this.deps;
     const use = await devices.use();

@@ -42,7 +42,7 @@ export class PathMtu {
     follow(controller.state);
   }
 
-  /** What a stream carries says nothing: TCP cuts it to the path's size. Shadowsocks is fitted to the path known. */
+  /** A stream shows nothing: TCP cuts it to the path's size. Shadowsocks is fitted to the path known. */
   private follow(state: State, controller: Controller, ended: AbortSignal): void {
     const session = state.name === "connected" && isMeasured(state.session) ? state.session : null;
     if (session === this.session) return;

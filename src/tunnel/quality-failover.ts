@@ -39,7 +39,7 @@ export class QualityFailover {
   private since = 0;
   /** Until when the targets that were left are not taken again. */
   private readonly heldUntil = new Map<string, number>();
-  /** How many times as long as a better target waits they are held. */
+  /** The factor on the wait for a better target: how long they are held. */
   private patience = 1;
   private triesAgainAt = Number.NEGATIVE_INFINITY;
   private attempt: AbortController | null = null;

@@ -16,7 +16,7 @@ export interface QualityChoice extends QualityLimits {
 
 const TEXT = /^(on|off), every (\d{1,3}) s, slow from (\d{1,4}) ms, lossy from (\d{1,3}) %$/;
 
-/** As people are told of it where a backup changes it. */
+/** As the preview of a restore shows it. */
 export const QUALITY = new SavedChoice(
   "quality",
   "measurement of tunnels",

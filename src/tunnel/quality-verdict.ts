@@ -30,7 +30,7 @@ export function isPoor({ isJudged, quality }: Measured): boolean {
   return isJudged && quality.state !== "good";
 }
 
-/** Where the reason is that a tunnel is slow or lossy, as sentences: what is between two good ends is not it. */
+/** Why a tunnel is slow or lossy, as sentences: what lies between two good ends is not the reason. */
 export function verdictOn(name: string, { tunnels, uplink }: MeasuredPaths): string {
   if (uplink !== null && isPoor(uplink))
     return `The uplink to the home router is ${qualityWords(uplink.quality)} itself: look at its cable or Wi-Fi, and at the router.`;
@@ -45,7 +45,7 @@ export function verdictOn(name: string, { tunnels, uplink }: MeasuredPaths): str
   return `${near}${unknown}It is the line to the internet, the server or its provider: try another server; if that is no better, it is the line.`;
 }
 
-/** Of an uplink that is not poor; nothing of one that is not measured. */
+/** For an uplink that is not poor; empty for one that is not measured. */
 function nearWords(uplink: Measured | null): string {
   if (uplink === null) return "";
   return uplink.isJudged

@@ -4,11 +4,11 @@ import type { QualityLimits, QualitySettings } from "./quality-settings.ts";
 
 /** Five minutes of questions, a question each 10 s. */
 const MAX_KEPT = 30;
-/** What is older says nothing about now, */
+/** Older questions say nothing about now, */
 const KEPT_MS = 900_000;
-/** but so many questions are kept however seldom they are asked: with fewer, no state could be told. */
+/** but this many questions are kept however seldom they are asked: with fewer, there is no state. */
 const KEPT_QUESTIONS = 12;
-/** Fewer than these say nothing, whatever share of all they are. */
+/** Fewer than these mean nothing, whatever share of all they are. */
 const FEWEST = { asked: 10, lost: 3, answered: 5 };
 /** A state ends only when its figure is below this part of the limit, so that it does not come and go. */
 const ENDS_AT = { slow: 0.8, lossy: 0.5 };
@@ -35,7 +35,7 @@ interface Deps {
   settings: Pick<QualitySettings, "choice">;
 }
 
-/** How good a way is: what the last questions on it have told. */
+/** How good a way is, by the last questions on it. */
 export class Quality {
   private asked: readonly Asked[] = [];
   /** Both may hold at once. */
@@ -56,12 +56,12 @@ export class Quality {
     this.askedListeners.push(listener);
   }
 
-  /** Whether nobody seems to answer there: some resolvers do not. */
+  /** Whether nothing seems to answer there: some resolvers do not. */
   get isMute(): boolean {
     return !this.hasAnswered && this.asked.length >= FEWEST.answered;
   }
 
-  /** What is told of it: that it loses packets explains more than that the others are late. */
+  /** The state that is shown: lost packets explain more than late ones. */
   private get state(): State {
     return this.faults.lossy ? "lossy" : this.faults.slow ? "slow" : "good";
   }
@@ -130,7 +130,7 @@ export class Quality {
   }
 }
 
-/** Nothing has become better only because what was bad is long ago. */
+/** Old measurements alone are not an improvement. */
 function isLossy(asked: readonly Asked[], before: boolean, { lossyPercent }: QualityLimits): boolean {
   if (!tells(asked, "lossy")) return before;
   const hasLost = before || asked.length - answeredIn(asked).length >= FEWEST.lost;

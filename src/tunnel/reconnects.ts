@@ -13,7 +13,7 @@ import { type Candidate, isHops, isPlace, leadsTo, placesIn, type Target } from 
 
 /** A server that stays dead, or carries nothing, for this long is given up if `--failover` allows it. */
 const FAILOVER_AFTER_MS = 60_000;
-/** A target whose tunnel has others is given up after so many dials in vain: people have named what comes next. */
+/** A target whose tunnel has others is given up after this many failed dials: people have named what comes next. */
 const DIALS_IN_ORDER = 1;
 /**
  * A server that carried nothing is no alternative for this long. When an account has expired, no server carries

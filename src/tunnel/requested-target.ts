@@ -5,7 +5,7 @@ import type { StateMachine } from "./state-machine.ts";
 import { askedIn, specOf, type Target, type TargetSpec } from "./target.ts";
 import type { WantedConnection } from "./wanted-connection.ts";
 
-/** Where a tunnel should lead: what is being requested, what was requested in vain, or where it leads. */
+/** Where a tunnel should lead: what is being requested, what was requested and failed, or where it leads. */
 export class RequestedTarget {
   /** Where the last connect that failed should have led. */
   failed: readonly Target[] = [];
@@ -30,7 +30,7 @@ export class RequestedTarget {
     return (pending.length > 0 ? askedIn(pending, 0, {}) : this.connection.asked).order ?? null;
   }
 
-  /** What is being requested, or was in vain. */
+  /** What is being requested, or has failed. */
   private get pending(): readonly Target[] {
     const { wanted } = this.requests;
     if (wanted !== null && wanted !== this.reached) return wanted;

@@ -67,9 +67,9 @@ export function sameServer(a: Server, b: Server): boolean {
 }
 
 /**
- * Whether a server takes them for one client, which it knows by its key, whatever it is called and whatever way the
- * packets take. Of two sessions, the latest handshake counts: each can take the connection from the other, which then
- * waits 15 s until its next handshake (KEEPALIVE_TIMEOUT and REKEY_TIMEOUT).
+ * Whether they are one client for a server, which knows clients by their keys, whatever way the packets take. Of two
+ * sessions, the latest handshake counts: each can take the connection from the other, which then waits 15 s until its
+ * next handshake (KEEPALIVE_TIMEOUT and REKEY_TIMEOUT).
  */
 export function sameKeys({ config: a }: Server, { config: b }: Server): boolean {
   return a.peer.publicKey === b.peer.publicKey && a.interface.privateKey === b.interface.privateKey;

@@ -58,7 +58,7 @@ export class StateMachine {
     this.announce();
   }
 
-  /** The same for a change that nobody is told of. */
+  /** The same for a change that is not announced. */
   enterSilently(event: Event): void {
     this.current = transition(this.current, event);
   }

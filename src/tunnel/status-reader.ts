@@ -20,7 +20,7 @@ interface Deps {
   name: string;
 }
 
-/** Reads the kernel's part of what is told of a tunnel in a state. */
+/** Reads the kernel's part of a tunnel's status. */
 export class StatusReader {
   constructor(private readonly deps: Deps) {}
 

@@ -60,7 +60,7 @@ export class TargetDialer {
     machine.enter({ type: "arrive", session, since, ...(moved !== undefined && { moved }) }, null);
   }
 
-  /** Finds a place's nearest server first. Listeners are not told of that choice. */
+  /** Finds a place's nearest server first. That choice is not announced. */
   private async reach(target: Target, former: PreviousSession | null, signal: AbortSignal): Promise<Session> {
     const { machine, probe } = this.deps;
     if (!isHops(target) && !isPlace(target)) return this.dialServer(target, former, signal);

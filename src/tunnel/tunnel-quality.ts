@@ -8,7 +8,7 @@ import type { QualitySettings } from "./quality-settings.ts";
 import type { Session } from "./session.ts";
 import { isUnanswered, type State } from "./state.ts";
 
-/** How often a tunnel is measured that nobody uses, and one whose resolver answers nobody. */
+/** How often a tunnel is measured that is not used, or whose resolver does not answer. */
 const UNUSED_EVERY_MS = 300_000;
 /**
  * A question, its answer, and what WireGuard sends by itself. A tunnel that carries no more packets than this from one
@@ -22,13 +22,13 @@ interface Deps {
   host: Pick<Host, "monotonic" | "roundTrip">;
   killSwitch: Pick<KillSwitch, "network">;
   qualitySettings: Pick<QualitySettings, "choice">;
-  /** Called with each question, so that what else is to be measured wakes nobody. */
+  /** Called with each question, so that other measurements share the wake-up. */
   onAsked: () => void;
 }
 
 /**
- * Measures a tunnel by questions to its own resolver, one at a time, which leave by the tunnel's interface only. It has
- * no timer: who looks at the tunnel lets it look, too.
+ * Measures a tunnel by questions to its own resolver, one at a time, which go through the tunnel's interface only. It
+ * has no timer: each look at the tunnel includes one of it.
  */
 export class TunnelQuality {
   readonly quality: Quality;

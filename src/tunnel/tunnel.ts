@@ -74,7 +74,7 @@ export interface Tunnel {
   controller: Controller;
   /** Repairs what breaks. */
   supervisor: Supervisor;
-  /** Knows how good it is. */
+  /** Measures its quality. */
   quality: TunnelQuality;
 }
 

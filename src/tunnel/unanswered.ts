@@ -52,7 +52,7 @@ export function askedAnew(known: Unanswered | null): Unanswered | null {
   return known && { ...known, times: 1 };
 }
 
-/** Whether so long has passed without data that the measurement starts again with the next. */
+/** Whether it has been without data for so long that the measurement starts again with the next. */
 export function isPast({ last }: Unanswered, at: number, asks: boolean): boolean {
   return at - last > (asks ? PAUSE_MS.asked : PAUSE_MS.unasked);
 }

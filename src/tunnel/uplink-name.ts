@@ -11,8 +11,8 @@ const ANSWERS_WITHIN_MS = 150;
 type Machine = Pick<Host, "run" | "sleep">;
 
 /**
- * The names under which is kept how servers are reached from this uplink. The router's MAC address tells two networks
- * with the same private prefix apart; the other name is for when the router does not tell it.
+ * The names under which is kept how servers are reached from this uplink. The router's MAC address distinguishes
+ * networks with the same private prefix; the other name is for when it is not known.
  */
 export async function uplinkNames(host: Machine, network: HostNetwork): Promise<[string, ...string[]]> {
   const { uplink, uplinkRouters } = network;

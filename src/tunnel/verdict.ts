@@ -4,7 +4,7 @@ import { allSaid, said } from "../shared/saying.ts";
 import type { Verdict as Judged, TunnelFacts } from "../shared/verdict.ts";
 import { type Around, textsOf } from "../shared/verdict-texts.ts";
 
-/** What is true of the home, as every surface tells it. */
+/** The verdict on the home, as every surface shows it. */
 export const Verdict = Type.Object(
   {
     name: Type.Union(

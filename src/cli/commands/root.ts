@@ -17,7 +17,7 @@ export function addDirectCommand(program: Command): void {
   });
 }
 
-/** Who asks for what is for root's eyes, or for those of a browser with a full token over HTTPS. */
+/** The log of queries is for root, and over HTTPS for browsers with a full token. */
 export function addQueriesCommand(program: Command): void {
   const on = command(
     program,

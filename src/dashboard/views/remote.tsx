@@ -10,7 +10,7 @@ import { Add } from "./remote/add.tsx";
 import { Row } from "./remote/row.tsx";
 import { TurnedOff, WayIn } from "./remote/way-in.tsx";
 
-/** Phones and laptops that come home from the road: how, and which. */
+/** Phones and laptops that reach home from outside: how, and which. */
 export function Remote() {
   const remote = useAnswer("remote");
   const [isAdding, setAdding] = useState(false);

@@ -8,7 +8,7 @@ import { Lead } from "./tunnels/lead.tsx";
 import { Speed } from "./tunnels/speed.tsx";
 import { TunnelCard } from "./tunnels/tunnel-card.tsx";
 
-/** The tunnels: where each leads, who leaves by it, and what can be done about it. */
+/** The tunnels: where each leads, who goes through it, and what can be done about it. */
 export function Tunnels() {
   const tunnels = useAnswer("tunnels");
   const devices = knownOf(useAnswer("devices"));

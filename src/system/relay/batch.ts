@@ -1,7 +1,7 @@
 import { type Pointer, ptr } from "bun:ffi";
 import { libc } from "../libc.ts";
 
-/** So many packets take one call. */
+/** The packets of one call. */
 const MOST = 64;
 /** More than a cable carries, and room for what a disguise adds. */
 const ROOM_BYTES = 9_216;
@@ -47,7 +47,7 @@ export class Batch {
     this.kept += 1;
   }
 
-  /** What the socket does not take is lost, as on any way. */
+  /** What the socket does not take is lost, as on any link. */
   send(socket: number): void {
     const { kept, outgoing } = this;
     if (kept === 0) return;

@@ -19,7 +19,7 @@ const batch = new Batch();
 const relays = new Map<number, DatagramRelay>();
 let polled = new DataView(new ArrayBuffer(0));
 let bell = -1;
-/** How many messages are still to be done: each has a ring of the bell, and either may be noticed first. */
+/** How many messages are still to be handled: each rings the bell, and either may arrive first. */
 let owed = 0;
 /** To open a relay takes several turns of the event loop, and the order of messages stays. */
 let done = Promise.resolve();

@@ -5,7 +5,7 @@ import { isWireGuard, SHORTEST_BYTES } from "../../wireguard/message.ts";
  * WireGuard's packets pass, in both directions.
  */
 const HEADER_BYTES = 2;
-/** So many are enough to see the type of a message. */
+/** Enough to see the type of a message. */
 const TYPE_BYTES = 4;
 const NOTHING = new Uint8Array(0);
 
@@ -13,7 +13,7 @@ const NOTHING = new Uint8Array(0);
 export class Unframer {
   private rest: Uint8Array = NOTHING;
 
-  /** Calls back with each whole datagram. False if this is not such a stream: what comes after that means nothing. */
+  /** Calls back with each whole datagram. False if this is not such a stream: then the rest is meaningless. */
   take(chunk: Uint8Array, onDatagram: (datagram: Uint8Array) => void): boolean {
     const bytes = this.rest.length === 0 ? chunk : Buffer.concat([this.rest, chunk]);
     let at = 0;
@@ -57,7 +57,7 @@ export class Outbox {
     return this.bytes.subarray(this.begin, this.end);
   }
 
-  /** So many bytes of what waits have been taken. */
+  /** This many bytes of what waits have been taken. */
   taken(count: number): void {
     this.begin += count;
     if (this.begin === this.end) this.clear();

@@ -8,8 +8,8 @@ import { Outbox, Unframer } from "./frames.ts";
 /** From the kernel's headers; the same on ARM and x86. */
 const [IPPROTO_TCP, TCP_NODELAY, TCP_NOTSENT_LOWAT] = [6, 1, 25];
 /**
- * What may wait for the connection, here and in the kernel. More would only come late: programs in the tunnel find out
- * how fast it is by what is dropped.
+ * What may wait for the connection, here and in the kernel. A longer queue only adds delay: programs in the tunnel
+ * adapt to what is dropped.
  */
 const OUTBOX_BYTES = 128 * 1024;
 const UNSENT_BYTES = 128 * 1024;
@@ -41,9 +41,9 @@ export class Relay {
     private readonly onFault: (fault: RelayFault | null) => void,
   ) {}
 
-  /** `onFault` is told why there is no connection, and null once there is one. */
+  /** `onFault` gets the reason why there is no connection, and null once there is one. */
   static async open(place: RelayPlace, onFault: (fault: RelayFault | null) => void): Promise<Relay> {
-    // What `data` is called with before the relay is there comes from nobody: WireGuard has not been given the port.
+    // `data` before the relay is ready is not WireGuard's, which does not know the port yet.
     let relay: Relay | null = null;
     const wireguardPort = freePort();
     const udp = await Bun.udpSocket({
@@ -98,7 +98,7 @@ export class Relay {
     try {
       this.udp.send(datagram);
     } catch {
-      // WireGuard does not listen any more, or not yet: the packet is lost, as on any way.
+      // WireGuard does not listen any more, or not yet: the packet is lost, as on any link.
     }
   }
 

@@ -5,11 +5,11 @@ import { AnswerHead } from "./answer-head.ts";
 
 /** Longest wait for a connection to one address, TLS included, before the next one is tried. */
 const CONNECT_TIMEOUT_MS = 5_000;
-/** A connection that carries nothing for so long carries nothing any more. The whole head has to come as soon. */
+/** A connection that is silent for this long is dead. The whole head has to come within this time. */
 const STALLED_AFTER_MS = 5_000;
-/** How often it is told how much has come. */
+/** How often the progress is reported. */
 const TOLD_EVERY_MS = 250;
-/** A rate of less than this would tell about the server more than about the way. */
+/** A lower rate would measure the server more than the path. */
 const LEAST = { bytes: 100_000, ms: 20 };
 const HTTPS_PORT = 443;
 

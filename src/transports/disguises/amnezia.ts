@@ -22,9 +22,9 @@ const SENDER_AT = 4;
 const ANSWERED_AT = { [INITIATION]: null, [RESPONSE]: 8, [COOKIE]: 4 };
 /** The two codes at the end of both messages of a handshake. */
 const MAC_BYTES = 16;
-/** So many of each kind are examined; WireGuard itself takes 20 handshakes a second from one address. */
+/** This many of each kind are examined; WireGuard itself takes 20 handshakes a second from one address. */
 const EXAMINED = { burst: 20, everyMs: 50 };
-/** A server changes its secret so often; a cookie is not used for that long. */
+/** How often a server changes its secret; a cookie is used for less. */
 const COOKIE_LIVES_MS = 115_000;
 
 const LETTERS = Buffer.from("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
@@ -116,9 +116,9 @@ export class Amnezia implements Disguise {
   }
 
   /**
-   * Whether a handshake is worth computing codes for. Anybody can send in the server's name, so that must cost little:
-   * an answer has the number of what it answers, which nobody knows who has not seen that, and initiations, which have
-   * no such number, do not keep it away.
+   * Whether a handshake is worth computing codes for. Anybody can send in the server's name, so checking must be
+   * cheap: an answer repeats the number of its initiation, which others do not know. Initiations have no such number,
+   * and are limited apart from answers.
    */
   private mayBe(kind: Exclude<Kind, typeof DATA>, message: Uint8Array): boolean {
     const at = ANSWERED_AT[kind];

@@ -1,6 +1,6 @@
 import { xchacha20poly1305 } from "@noble/ciphers/chacha.js";
 
-/** In a cookie message, after its type and the number of whom it is for: a nonce, and a cookie of 16 bytes with its tag. */
+/** In a cookie message, after its type and the receiver's number: a nonce, and a cookie of 16 bytes with its tag. */
 const [NONCE_BYTES, SEALED_BYTES] = [24, 32];
 export const COOKIE_BYTES = NONCE_BYTES + SEALED_BYTES;
 

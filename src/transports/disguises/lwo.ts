@@ -7,9 +7,9 @@ const HEADER_BYTES: Readonly<Record<number, number>> = { 1: 148, 2: 92, 3: 64, 4
 const HIDDEN = 0x80;
 
 /**
- * Lightweight WireGuard obfuscation, as Mullvad's servers understand it (mullvadvpn-app, tunnel-obfuscation): the header
- * is XORed with the public key of whom it is for. It hides from those who look for WireGuard's bytes, and from nobody
- * who knows the key.
+ * Lightweight WireGuard obfuscation, as Mullvad's servers understand it (mullvadvpn-app, tunnel-obfuscation): the
+ * header is XORed with the receiver's public key. It hides the packets from filters that look for WireGuard's bytes,
+ * not from anyone who knows the key.
  */
 export class Lwo implements Disguise {
   constructor(
@@ -35,7 +35,7 @@ export class Lwo implements Disguise {
   }
 }
 
-/** 0 if no message of that type is so short. */
+/** 0 if a message of that type cannot be this short. */
 function headerBytes(type: number, length: number): number {
   const bytes = HEADER_BYTES[type] ?? 0;
   return length < bytes ? 0 : bytes;

@@ -18,7 +18,10 @@ const TO_WIREGUARD = Uint8Array.of(1, 127, 0, 0, 1, 51_820 >> 8, 51_820 & 0xff);
 /** Bytes that it adds to a packet. */
 export const SHADOWSOCKS_BYTES = SALT_BYTES + TO_WIREGUARD.length + TAG_BYTES;
 
-/** Shadowsocks over UDP (SIP004, AEAD): nothing in a packet can be told from random bytes without the password. */
+/**
+ * Shadowsocks over UDP (SIP004, AEAD): nothing in a packet can be distinguished from random bytes without the
+ * password.
+ */
 export class Shadowsocks implements Disguise {
   private readonly key: Uint8Array;
 

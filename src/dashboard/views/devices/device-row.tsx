@@ -26,7 +26,7 @@ interface DeviceRowProps {
   hold?: Hold;
 }
 
-/** A sentence: this device leaves by this exit. */
+/** A sentence: this device goes through this exit. */
 export function DeviceRow({ device, list, isOwn, hold }: DeviceRowProps) {
   const isOpen = useDetail() === device.id;
   const edit = useRef<HTMLButtonElement>(null);

@@ -64,7 +64,7 @@ interface Band {
   to: number;
 }
 
-/** Devices leave by `main` unless somebody has said otherwise. */
+/** Devices go through `main` unless somebody has said otherwise. */
 function tunnelIn(whose: Subject): string {
   return whose.startsWith("tunnel ") ? whose.slice("tunnel ".length) : "main";
 }

@@ -49,7 +49,7 @@ export function ByExit({ list, tunnels }: { list: DeviceList; tunnels: readonly 
   );
 }
 
-/** The gateway does not see what leaves by another router. */
+/** The gateway does not see what goes through another router. */
 export function Past({ others }: { others: Network["other_routers"] }) {
   const [first] = others;
   const more = others.length - 1;
@@ -74,7 +74,7 @@ export function Past({ others }: { others: Network["other_routers"] }) {
 interface ExitLine {
   icon: IconName;
   tone: Tone;
-  /** "3 devices leave by Gothenburg, Sweden" */
+  /** "3 devices go through Gothenburg, Sweden" */
   text: string;
 }
 
@@ -84,7 +84,7 @@ interface Protection {
   isDiverted: boolean;
 }
 
-/** How so many devices leave by an exit. */
+/** How so many devices go through an exit. */
 function wayOf(
   exit: string,
   count: number,

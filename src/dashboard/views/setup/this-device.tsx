@@ -11,7 +11,7 @@ import { Pending } from "../../parts/pending.tsx";
 import { TONE_ICONS } from "../../parts/tone.ts";
 import { useDeviceCarried } from "../../traffic.ts";
 
-/** Whether the device that shows this page leaves by a tunnel, judged by what the gateway forwards for it. */
+/** Whether the device that shows this page goes through a tunnel, judged by what the gateway forwards for it. */
 export function ThisDevice() {
   const self = useAnswer("devices/self");
   const tunnels = useAnswer("tunnels");

@@ -267,7 +267,7 @@ function Actions({ row, devices }: TunnelCardProps) {
   );
 }
 
-/** What becomes of those who leave by a tunnel once it is disconnected. */
+/** What becomes of those who go through a tunnel once it is disconnected. */
 function whatDisconnectingDoes(
   row: TunnelRow,
   devices: DeviceList | null,
