@@ -76,6 +76,8 @@ export class Invariants {
     const scheduled = givenIn(this.world);
     const tunnels = parts.tunnels.all().filter(({ controller }) => controller.state.name === "connected");
     const up: ReadonlySet<string> = new Set(["direct", ...tunnels.map(({ name }) => name)]);
+    const exits = [default_exit, ...devices.flatMap(({ exit, exit_order = [] }) => [exit, ...exit_order])];
+    faults.push(...(await missingExits(this.world, exits)));
     for (const { id, exit, exit_order, assigned, rate } of devices) {
       const shown = assigned ? (exit_order ?? [exit]).join(",") : null;
       const kept = saved.get(id) ?? null;
@@ -165,6 +167,15 @@ export class Invariants {
     const late = requests.filter((request) => !answered.includes(request));
     return this.possible(given, first).union(this.possible(given, first, mayHold, [...answered, ...late]));
   }
+}
+
+/** Whatever has an exit keeps the tunnel that it leaves by. */
+async function missingExits(world: World, ofDevices: readonly Exit[]): Promise<string[]> {
+  const { tunnels } = (await world.read("/api/tunnels")) as { tunnels: { name: string }[] };
+  const { destinations } = (await world.read("/api/destinations")) as { destinations: { exit: Exit }[] };
+  const existing = new Set(["blocked", "direct", ...tunnels.map(({ name }) => name)]);
+  const used = new Set([...ofDevices, ...destinations.map(({ exit }) => exit)]);
+  return [...used.difference(existing)].map((exit) => `${exit} is an exit, and there is no such tunnel`);
 }
 
 /** What the database says of devices. */
