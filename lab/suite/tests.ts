@@ -86,12 +86,16 @@ export function fastTests(): Job {
   };
 }
 
-/** The long labs first, then labs and programs in turns, because labs mostly wait; the quick tests fill the end. */
+/**
+ * The labs that take longest first, then labs and programs in turns, because labs mostly wait; the quick tests fill the end.
+ * Of `--long`, no test is quick: each file that needs no program takes a processor for minutes.
+ */
 export function testJobs(part: Part, files: readonly string[]): Job[] {
   const first = FIRST.filter((file) => files.includes(file));
   const labs = files.filter((file) => LABS.test(file) && !FIRST.includes(file));
-  const programs = files.filter((file) => PROGRAMS.test(file) && !LABS.test(file));
-  const quick = files.filter((file) => !PROGRAMS.test(file));
+  const isQuick = (file: string) => part === "suite" && !PROGRAMS.test(file);
+  const programs = files.filter((file) => !LABS.test(file) && !isQuick(file));
+  const quick = files.filter(isQuick);
   const batches = Array.from({ length: Math.ceil(quick.length / BATCH) }, (_, at) =>
     quick.slice(at * BATCH, (at + 1) * BATCH),
   );
