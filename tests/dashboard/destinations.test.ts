@@ -13,8 +13,8 @@ const TV = "02:00:00:00:00:20";
 const DIALOG = "dialog[open]";
 const NETWORK = "198.51.100.0/24";
 const LIST = "https://internet.test/ads.txt";
-const RULE = ".destination-rules .destination";
-const LIST_ROW = ".destinations ul .destination";
+const RULE = ".destinations .card:first-of-type .item";
+const LIST_ROW = ".destinations .card:has(.dns-doh) .item";
 
 let rig: Rig;
 let website: Website;

@@ -48,7 +48,7 @@ const turnOn = async (...flags: string[]) => {
 const devices = async (): Promise<RemoteDevice[]> =>
   (await rig.gateway.api("GET", "/api/remote")).body.devices;
 const home = () => rig.lab.fetchFrom(phone.namespace, `http://${LAN.client4}:${BELL}/`);
-const row = (name: string) => `.remote-device:has([aria-label="What ${name} reaches"])`;
+const row = (name: string) => `.item:has([aria-label="What ${name} reaches"])`;
 
 /** What the WireGuard app of a phone reads from the screen. */
 async function scanned(): Promise<string> {

@@ -7,8 +7,8 @@ const { test } = long("each view of the page");
 
 const TV = "02:00:00:00:00:20";
 const DIALOG = "dialog[open]";
-const FIRST = ".schedule:first-child";
-const SECOND = ".schedule:nth-child(2)";
+const FIRST = ".item:first-child";
+const SECOND = ".item:nth-child(2)";
 const ADD = "Add a schedule…";
 const DAYS = ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
 const TODAY = (new Date().getDay() + 6) % 7;
@@ -327,7 +327,7 @@ test(
     await tab.shows(FIRST, "often");
     await rig.gateway.api("DELETE", "/api/schedules/often");
     await tab.shows("main", "No schedule yet");
-    expect(await tab.text(".schedule")).toBeNull();
+    expect(await tab.text(".item")).toBeNull();
   },
   TIMEOUT_MS,
 );

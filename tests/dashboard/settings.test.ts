@@ -97,20 +97,20 @@ test(
     await tab.choose("Protocol", "TCP");
     await tab.type("Port at the provider, if you have set one on its site", "51413");
     await tab.press("Enter");
-    await tab.shows(".setting", "TV, TCP port 6881 Open");
-    await tab.shows(".setting", "It is reached from the internet at port 51413 of the main tunnel.");
+    await tab.shows(".item", "TV, TCP port 6881 Open");
+    await tab.shows(".item", "It is reached from the internet at port 51413 of the main tunnel.");
     await tab.shows("main", "TCP port 6881 is reached from the internet at port 51413 of the main tunnel.");
     const forwards = async () => (await rig.gateway.api("GET", "/api/forwards")).body.forwards;
     expect(await forwards()).toEqual([expect.objectContaining({ device: mac, port: 6881, state: "open" })]);
     expect(await tab.barriers()).toEqual([]);
     await rig.gateway.api("POST", "/api/disconnect");
-    await tab.shows(".setting", "TV, TCP port 6881 Not open");
+    await tab.shows(".item", "TV, TCP port 6881 Not open");
     await tab.click("Close TV, TCP port 6881");
     await tab.shows(DIALOG, "It can no longer be reached from the internet");
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Close the port");
     await tab.shows("main", "TV, TCP port 6881 is closed.");
-    await tab.loses(".setting");
+    await tab.loses(".item");
     expect(await forwards()).toEqual([]);
   },
   TIMEOUT_MS,
@@ -217,7 +217,7 @@ test(
     await tab.focuses("address");
     await tab.type("Its address", "192.168.77.50");
     await tab.press("Enter");
-    await tab.shows(".setting", "TV 192.168.77.50");
+    await tab.shows(".item", "TV 192.168.77.50");
     await tab.shows("main", "TV gets 192.168.77.50 from its next lease on.");
     expect(await tab.barriers()).toEqual([]);
     const fixed = async () =>
@@ -244,7 +244,7 @@ test(
     expect(await tab.barriers()).toEqual([]);
     await tab.type("Address", Notified.lan);
     await tab.press("Enter");
-    await tab.shows(".setting", `phone gotify at ${LAN.client4}:8080`);
+    await tab.shows(".item", `phone gotify at ${LAN.client4}:8080`);
     const before = notified.messages("gotify").length;
     await tab.click("Send a test message");
     await tab.shows("main", "1 message sent.");
@@ -255,7 +255,7 @@ test(
     await tab.shows(DIALOG, "Send no more messages to phone?");
     await tab.click("Remove");
     await tab.shows("main", "phone gets no more messages.");
-    await tab.loses(".setting");
+    await tab.loses(".item");
     expect(tab.complaints).toEqual([expect.stringContaining("400")]);
   },
   TIMEOUT_MS,
@@ -268,7 +268,7 @@ test(
     await tab.type("Name", "nobody");
     await tab.type("Address", `http://${LAN.client4}:9/hook`);
     await tab.press("Enter");
-    await tab.shows(".setting", "nobody");
+    await tab.shows(".item", "nobody");
     await tab.click("Send a test message");
     await tab.shows(".outcome.failed", `nobody (webhook at ${LAN.client4}:9): `);
   },
@@ -291,7 +291,7 @@ test(
   "a token is made, shown once in a dialog that no slip closes, and removed; the page knows its own",
   async () => {
     await openWithToken();
-    await tab.shows(".setting", "laptop This page May read and change");
+    await tab.shows(".item", "laptop This page May read and change");
     await tab.type("Name of the new token", "tablet");
     await tab.choose("Rights", "Read only");
     await tab.press("Enter");
@@ -305,7 +305,7 @@ test(
     await tab.shows(`${DIALOG} .outcome`, "Copied.");
     await tab.click("Done");
     await tab.loses(DIALOG);
-    await tab.shows(".setting:last-child", "tablet May only read");
+    await tab.shows(".item:last-child", "tablet May only read");
     expect(await tokens()).toEqual(["laptop", "tablet"]);
     expect(await told(rig, tab)).not.toContain(text);
     expect(await tab.barriers()).toEqual([]);
@@ -417,7 +417,7 @@ test(
     await tab.type("Name", "a-name-that-is-as-long-as-names-may-be-and-has-nowhere-to-break");
     await tab.type("Address", Notified.lan);
     await tab.press("Enter");
-    await tab.shows(".setting", "nowhere-to-break");
+    await tab.shows(".item", "nowhere-to-break");
     expect(await tab.misfits([320, 1400, 2560])).toEqual([]);
   },
   TIMEOUT_MS,

@@ -6,8 +6,10 @@ import { Icon } from "./icon.tsx";
 
 interface DialogProps {
   title: string;
-  /** What it shows is never shown again, so a click beside it does nothing. */
+  /** What it shows is never shown again, so a click beside it does nothing, and a button says that one has it. */
   isLastChance?: true;
+  /** Beside that button. */
+  buttons?: ComponentChildren;
   onClose: () => void;
   children: ComponentChildren;
 }
@@ -54,6 +56,14 @@ export function Dialog(props: DialogProps) {
           </button>
         </header>
         {props.children}
+        {props.isLastChance && (
+          <div class="dialog-buttons">
+            {props.buttons}
+            <button type="button" class="button primary" onClick={props.onClose}>
+              {say("Done")}
+            </button>
+          </div>
+        )}
       </div>
     </dialog>
   );

@@ -2,8 +2,8 @@ import { useAction } from "../action.ts";
 import { useAnswer } from "../answers.ts";
 import { say } from "../language.ts";
 import { Outcome } from "../parts/button.tsx";
+import { Ready } from "../parts/list.tsx";
 import { OnlyHttps } from "../parts/only-https.tsx";
-import { Pending } from "../parts/pending.tsx";
 import { InUse } from "./account/in-use.tsx";
 import { LogIn } from "./account/log-in.tsx";
 import { Registration } from "./account/registration.tsx";
@@ -17,29 +17,29 @@ export function Account() {
     <div class="account">
       <h1>{say("VPN account")}</h1>
       <Outcome of={action} />
-      {managed.state === "ready" ? (
-        <>
-          <InUse managed={managed.value} />
-          {location.protocol === "https:" ? (
-            <>
-              {managed.value.choices
-                .filter(({ account, credentials }) => account && credentials.length > 0)
-                .map((choice) => (
-                  <Registration key={choice.name} choice={choice} managed={managed.value} action={action} />
-                ))}
-              <LogIn choices={managed.value.choices} />
-            </>
-          ) : (
-            <OnlyHttps
-              why={say(
-                "What you type to log in must not be readable for others on the network, so accounts are shown and changed over an encrypted connection only.",
-              )}
-            />
-          )}
-        </>
-      ) : (
-        <Pending of={managed} />
-      )}
+      <Ready of={managed}>
+        {(value) => (
+          <>
+            <InUse managed={value} />
+            {location.protocol === "https:" ? (
+              <>
+                {value.choices
+                  .filter(({ account, credentials }) => account && credentials.length > 0)
+                  .map((choice) => (
+                    <Registration key={choice.name} choice={choice} managed={value} action={action} />
+                  ))}
+                <LogIn choices={value.choices} />
+              </>
+            ) : (
+              <OnlyHttps
+                why={say(
+                  "What you type to log in must not be readable for others on the network, so accounts are shown and changed over an encrypted connection only.",
+                )}
+              />
+            )}
+          </>
+        )}
+      </Ready>
     </div>
   );
 }

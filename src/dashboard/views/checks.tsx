@@ -8,7 +8,7 @@ import { timeOf } from "../format.ts";
 import { say } from "../language.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
-import { Pending } from "../parts/pending.tsx";
+import { Ready } from "../parts/list.tsx";
 import { Told } from "../parts/told.tsx";
 import { answerOf } from "../store.ts";
 import { ThisDevice } from "./checks/this-device.tsx";
@@ -19,7 +19,7 @@ export function Checks() {
   return (
     <div class="checks">
       <h1>{say("Checks")}</h1>
-      {checks.state === "ready" ? <Summary of={checks.value} /> : <Pending of={checks} />}
+      <Ready of={checks}>{(value) => <Summary of={value} />}</Ready>
       <ThisDevice />
       {checks.state === "ready" && <Results checks={checks.value.checks} />}
     </div>

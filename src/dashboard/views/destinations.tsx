@@ -5,11 +5,11 @@ import { knownOf, useAnswer } from "../answers.ts";
 import { say } from "../language.ts";
 import { FormButton, Outcome } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { Pending } from "../parts/pending.tsx";
+import { ListCard, Ready } from "../parts/list.tsx";
 import { Add } from "./destinations/add.tsx";
 import { Lists } from "./destinations/lists.tsx";
 import { QueryLog } from "./destinations/query-log.tsx";
-import { Row } from "./destinations/row.tsx";
+import { RuleRow } from "./destinations/row.tsx";
 import { Why } from "./destinations/why.tsx";
 
 /** Where the traffic to some destinations leaves, and which names are blocked. */
@@ -28,7 +28,7 @@ export function Destinations() {
         </FormButton>
       </header>
       {!isAdding && <Outcome of={action} />}
-      {rules.state === "ready" ? <Rules list={rules.value} /> : <Pending of={rules} />}
+      <Ready of={rules}>{(value) => <Rules list={value} />}</Ready>
       <Why />
       <Lists />
       {dns !== null && dns.state === "on" && <QueryLog until={dns.logged_until} />}
@@ -39,32 +39,21 @@ export function Destinations() {
 
 function Rules({ list: { destinations } }: { list: DestinationList }) {
   const list = knownOf(useAnswer("devices"));
-  if (destinations.length === 0)
-    return (
-      <section class="card">
-        <h2>{say("No rule yet")}</h2>
-        <p class="quiet">
-          {say(
-            "All traffic of a device takes the exit of that device. With a rule, the traffic to some destinations takes another one: a streaming service goes through another country, or a network is blocked.",
-          )}
-        </p>
-      </section>
-    );
   return (
-    <section class="card">
-      <h2>
-        {say("Rules")} <span class="quiet">{destinations.length}</span>
-      </h2>
-      <p class="quiet">
-        {say(
-          "The first rule that fits holds: those for some devices come first, then the most specific destination.",
-        )}
-      </p>
-      <ol class="destination-rules">
-        {destinations.map((rule) => (
-          <Row key={rule.id} rule={rule} list={list} />
-        ))}
-      </ol>
-    </section>
+    <ListCard
+      of={destinations}
+      title={say("Rules")}
+      about={say(
+        "The first rule that fits holds: those for some devices come first, then the most specific destination.",
+      )}
+      empty={{
+        title: say("No rule yet"),
+        text: say(
+          "All traffic of a device takes the exit of that device. With a rule, the traffic to some destinations takes another one: a streaming service goes through another country, or a network is blocked.",
+        ),
+      }}
+    >
+      {(rule) => <RuleRow key={rule.id} rule={rule} list={list} />}
+    </ListCard>
   );
 }

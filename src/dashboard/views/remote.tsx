@@ -4,10 +4,10 @@ import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { say } from "../language.ts";
 import { FormButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { Pending } from "../parts/pending.tsx";
+import { ListCard, Ready } from "../parts/list.tsx";
 import { useMinute } from "../traffic.ts";
 import { Add } from "./remote/add.tsx";
-import { Row } from "./remote/row.tsx";
+import { RemoteRow } from "./remote/row.tsx";
 import { TurnedOff, WayIn } from "./remote/way-in.tsx";
 
 /** Phones and laptops that reach home from outside: how, and which. */
@@ -26,44 +26,34 @@ export function Remote() {
           </FormButton>
         )}
       </header>
-      {remote.state === "ready" ? (
-        <>
-          {remote.value.on ? <WayIn status={remote.value} /> : <TurnedOff />}
-          <List status={remote.value} />
-        </>
-      ) : (
-        <Pending of={remote} />
-      )}
+      <Ready of={remote}>
+        {(value) => (
+          <>
+            {value.on ? <WayIn status={value} /> : <TurnedOff />}
+            <Devices status={value} />
+          </>
+        )}
+      </Ready>
       {isAdding && <Add onClose={() => setAdding(false)} />}
     </div>
   );
 }
 
-function List({ status: { on, devices } }: { status: RemoteStatus }) {
+function Devices({ status: { on, devices } }: { status: RemoteStatus }) {
   const list = knownOf(useAnswer("devices"));
-  if (devices.length === 0)
-    return on ? (
-      <section class="card">
-        <h2>{say("No device may come in yet")}</h2>
-        <p class="quiet">{say("Add a phone: give it a name, and scan the code with the WireGuard app.")}</p>
-      </section>
-    ) : null;
+  if (devices.length === 0 && !on) return null;
   return (
-    <section class="card">
-      <h2>
-        {say("Devices")} <span class="quiet">{devices.length}</span>
-      </h2>
-      {!on && (
-        <p class="quiet">
-          {say("They may come in again when remote access is on. Nobody needs a new code.")}
-        </p>
-      )}
-      <ul>
-        {devices.map((device) => (
-          <Row key={device.id} device={device} list={list} />
-        ))}
-      </ul>
-    </section>
+    <ListCard
+      of={devices}
+      title={say("Devices")}
+      about={!on && say("They may come in again when remote access is on. Nobody needs a new code.")}
+      empty={{
+        title: say("No device may come in yet"),
+        text: say("Add a phone: give it a name, and scan the code with the WireGuard app."),
+      }}
+    >
+      {(device) => <RemoteRow key={device.id} device={device} list={list} />}
+    </ListCard>
   );
 }
 

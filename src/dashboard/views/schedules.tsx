@@ -6,12 +6,13 @@ import { timeOfDay } from "../format.ts";
 import { say } from "../language.ts";
 import { FormButton, Outcome } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
+import { ListCard } from "../parts/list.tsx";
 import { Pending } from "../parts/pending.tsx";
 import type { Schedule } from "../schedule.ts";
 import { MINUTE_MS, useMinute } from "../traffic.ts";
 import { clockIn } from "../zone.ts";
 import { Edit } from "./schedules/edit.tsx";
-import { Row } from "./schedules/row.tsx";
+import { ScheduleRow } from "./schedules/row.tsx";
 
 /** What the gateway does by itself at certain times. */
 export function Schedules() {
@@ -53,21 +54,24 @@ function List({ list: { time_zone, schedules } }: { list: ScheduleList }) {
           { zone: time_zone, time: timeOfDay(clockIn(time_zone, now)) },
         )}
       </p>
-      {schedules.length === 0 && <Nothing />}
-      {schedules.length > 0 && (
-        <section class="card">
-          <h2 class="hidden">{say("All schedules")}</h2>
-          <ul>
-            {schedules.map((schedule) => (
-              <Row
-                key={schedule.name}
-                {...{ schedule, now, zone: time_zone, devices: devices?.devices ?? [] }}
-                onChange={() => setEdited(schedule)}
-              />
-            ))}
-          </ul>
-        </section>
-      )}
+      <ListCard
+        of={schedules}
+        title={say("All schedules")}
+        empty={{
+          title: say("No schedule yet"),
+          text: say(
+            "For example: the TV goes through the tunnel amsterdam from 20:00 to 23:00, a child’s tablet is blocked at night, or the main tunnel moves to another server each morning.",
+          ),
+        }}
+      >
+        {(schedule) => (
+          <ScheduleRow
+            key={schedule.name}
+            {...{ schedule, now, zone: time_zone, devices: devices?.devices ?? [] }}
+            onChange={() => setEdited(schedule)}
+          />
+        )}
+      </ListCard>
       {edited !== null && devices !== null && (
         <Edit
           {...{ list: devices, tunnels, action, zone: time_zone }}
@@ -77,19 +81,6 @@ function List({ list: { time_zone, schedules } }: { list: ScheduleList }) {
         />
       )}
     </>
-  );
-}
-
-function Nothing() {
-  return (
-    <section class="card">
-      <h2>{say("No schedule yet")}</h2>
-      <p class="quiet">
-        {say(
-          "For example: the TV goes through the tunnel amsterdam from 20:00 to 23:00, a child’s tablet is blocked at night, or the main tunnel moves to another server each morning.",
-        )}
-      </p>
-    </section>
   );
 }
 

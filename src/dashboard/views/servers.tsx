@@ -4,7 +4,7 @@ import { say } from "../language.ts";
 import { FormButton } from "../parts/button.tsx";
 import { FileButton } from "../parts/file-button.tsx";
 import { Icon } from "../parts/icon.tsx";
-import { Pending } from "../parts/pending.tsx";
+import { Ready } from "../parts/list.tsx";
 import { AddServer } from "./servers/add.tsx";
 import { useConnecting } from "./servers/connecting.ts";
 import { useDetails } from "./servers/details.ts";
@@ -35,22 +35,18 @@ export function Servers() {
       <Marked details={details} connecting={connecting} />
       <section class="card">
         <h2>{say("All servers")}</h2>
-        {providers.state === "ready" ? (
-          <ProviderChoice providers={providers.value} />
-        ) : (
-          <Pending of={providers} />
-        )}
-        {servers.state === "ready" ? (
-          <ServerList
-            servers={servers.value}
-            usable={knownOf(providers)?.usable[servers.value.provider] ?? null}
-            details={details}
-            connecting={connecting}
-            canRemove
-          />
-        ) : (
-          <Pending of={servers} />
-        )}
+        <Ready of={providers}>{(value) => <ProviderChoice providers={value} />}</Ready>
+        <Ready of={servers}>
+          {(value) => (
+            <ServerList
+              servers={value}
+              usable={knownOf(providers)?.usable[value.provider] ?? null}
+              details={details}
+              connecting={connecting}
+              canRemove
+            />
+          )}
+        </Ready>
       </section>
       {isAdding && <AddServer onClose={() => setAdding(false)} />}
     </div>

@@ -3,7 +3,7 @@ import { useAction } from "../action.ts";
 import { knownOf, useAnswer } from "../answers.ts";
 import { say } from "../language.ts";
 import { FormButton, Outcome } from "../parts/button.tsx";
-import { Pending } from "../parts/pending.tsx";
+import { Ready } from "../parts/list.tsx";
 import { Lead } from "./tunnels/lead.tsx";
 import { Speed } from "./tunnels/speed.tsx";
 import { TunnelCard } from "./tunnels/tunnel-card.tsx";
@@ -20,13 +20,17 @@ export function Tunnels() {
           "Each device goes through its tunnel or nowhere. If a tunnel is down, its devices are blocked; no other tunnel takes its place, except where a device has several exits in order.",
         )}
       </p>
-      {tunnels.state === "ready" ? (
-        tunnels.value.tunnels.map((row) => <TunnelCard key={row.name} row={row} devices={devices} />)
-      ) : (
-        <Pending of={tunnels} />
-      )}
-      {tunnels.state === "ready" && <Add />}
-      {tunnels.state === "ready" && <Speed tunnels={tunnels.value.tunnels.map(({ name }) => name)} />}
+      <Ready of={tunnels}>
+        {({ tunnels: rows }) => (
+          <>
+            {rows.map((row) => (
+              <TunnelCard key={row.name} row={row} devices={devices} />
+            ))}
+            <Add />
+            <Speed tunnels={rows.map(({ name }) => name)} />
+          </>
+        )}
+      </Ready>
     </div>
   );
 }

@@ -10,7 +10,7 @@ import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { Pending } from "../../parts/pending.tsx";
+import { Ready } from "../../parts/list.tsx";
 import { Told } from "../../parts/told.tsx";
 import type { Loaded } from "../../store.ts";
 
@@ -35,7 +35,7 @@ export function Registration({ choice: { name, label }, managed, action }: Regis
   return (
     <section class="card words">
       <h2>{label}</h2>
-      {account.state === "ready" ? <Shown account={account.value} /> : <Pending of={account} />}
+      <Ready of={account}>{(value) => <Shown account={value} />}</Ready>
       <div class="card-buttons">
         <Button
           action={action}

@@ -1,6 +1,7 @@
 import type { DnsStatus } from "../../../dns/schema.ts";
 import { numberOf } from "../../format.ts";
 import { say } from "../../language.ts";
+import { Table } from "../../parts/list.tsx";
 
 /** Which devices ask, the one that asks most first, and how much of that is blocked. */
 export function Askers({ devices }: Pick<DnsStatus, "devices">) {
@@ -11,24 +12,10 @@ export function Askers({ devices }: Pick<DnsStatus, "devices">) {
           count: devices.length,
         })}
       </summary>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{say("Device")}</th>
-            <th scope="col">{say("Queries")}</th>
-            <th scope="col">{say("Blocked")}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {devices.map(({ id, name, asked, blocked }) => (
-            <tr key={id}>
-              <th scope="row">{name || id}</th>
-              <td>{numberOf(asked)}</td>
-              <td>{numberOf(blocked)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        heads={[say("Device"), say("Queries"), say("Blocked")]}
+        rows={devices.map(({ id, name, asked, blocked }) => [name || id, numberOf(asked), numberOf(blocked)])}
+      />
     </details>
   );
 }

@@ -1,13 +1,10 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { DnsLists } from "../../../dns/schema.ts";
-import { sentenceFrom } from "../../../shared/words.ts";
 import { change } from "../../api.ts";
-import { inItsWords } from "../../codes.ts";
 import { agoOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
-import { Icon } from "../../parts/icon.tsx";
-import { Told } from "../../parts/told.tsx";
+import { Remove, Row } from "../../parts/row.tsx";
 import { useNow } from "../../traffic.ts";
 import { bodyWith } from "./wanted.ts";
 import { whomOf } from "./whom.ts";
@@ -26,60 +23,54 @@ export function ListRow({
 }: ListRowProps) {
   const now = useNow();
   const short = url.replace(/^https:\/\//, "");
-  const { whose, who } = whomOf(ids, devices);
+  const whom = whomOf(ids, devices);
   const turned = all.lists.map((each) => (each.url === url ? { ...each, on: !on } : each));
   const rest = all.lists.filter((each) => each.url !== url);
+  const set = async (lists: DnsLists["lists"]) => {
+    await change("PUT", "dns/lists", bodyWith(all, { lists }));
+  };
+  const facts = [
+    say("For {whose, select, all {all devices} other {{who}}}.", { ...whom }),
+    !on && say("It is off, and blocks nothing."),
+    fetched_at === null
+      ? say("It has not been fetched yet.")
+      : say("{count, plural, one {# name} other {# names}}, confirmed {ago}.", {
+          count: names,
+          ago: agoOf(fetched_at, now),
+        }),
+    skipped > 0 &&
+      say(
+        "{count, plural, one {# line was} other {# lines were}} not understood, and {count, plural, one {blocks} other {block}} nothing.",
+        { count: skipped },
+      ),
+  ];
   return (
-    <li class="destination row">
-      <Icon name="log" />
-      <div class="destination-what">
-        <p class="list-address">
-          <strong>{short}</strong>
-        </p>
-        <p class="quiet small">
-          {say("For {whose, select, all {all devices} other {{who}}}.", { whose, who })}{" "}
-          {!on && `${say("It is off, and blocks nothing.")} `}
-          {fetched_at === null
-            ? say("It has not been fetched yet.")
-            : say("{count, plural, one {# name} other {# names}}, confirmed {ago}.", {
-                count: names,
-                ago: agoOf(fetched_at, now),
-              })}
-          {skipped > 0 &&
-            ` ${say("{count, plural, one {# line was} other {# lines were}} not understood, and {count, plural, one {blocks} other {block}} nothing.", { count: skipped })}`}
-        </p>
-        {error !== null && (
-          <p class="outcome failed">
-            <Icon name="warning" />{" "}
-            <span>
-              {say("It could not be fetched.")} <Told text={inItsWords(sentenceFrom(error))} />
-            </span>
-          </p>
-        )}
-      </div>
-      <Button
-        doing={say(on ? "Turning off…" : "Turning on…")}
-        label={say(on ? "Turn off the list {list}" : "Turn on the list {list}", { list: short })}
-        work={async () => void (await change("PUT", "dns/lists", bodyWith(all, { lists: turned })))}
-      >
-        {say(on ? "Turn off" : "Turn on")}
-      </Button>
-      <Button
-        kind="danger"
-        doing={say("Removing…")}
-        label={say("Remove the list {list}", { list: short })}
-        work={async () => void (await change("PUT", "dns/lists", bodyWith(all, { lists: rest })))}
-        ask={{
-          title: say("Remove this list?"),
-          text: say(
-            "The names in {list} are no longer blocked for {whose, select, all {all devices} other {{who}}}, unless another list has them.",
-            { whose, who, list: short },
-          ),
-          confirm: say("Remove"),
-        }}
-      >
-        {say("Remove")}
-      </Button>
-    </li>
+    <Row
+      icon="log"
+      name={short}
+      facts={[facts.filter(Boolean).join(" ")]}
+      error={error}
+      intro={say("It could not be fetched.")}
+      actions={
+        <>
+          <Button
+            doing={say(on ? "Turning off…" : "Turning on…")}
+            label={say(on ? "Turn off the list {list}" : "Turn on the list {list}", { list: short })}
+            work={() => set(turned)}
+          >
+            {say(on ? "Turn off" : "Turn on")}
+          </Button>
+          <Remove
+            label={say("Remove the list {list}", { list: short })}
+            work={() => set(rest)}
+            title={say("Remove this list?")}
+            text={say(
+              "The names in {list} are no longer blocked for {whose, select, all {all devices} other {{who}}}, unless another list has them.",
+              { ...whom, list: short },
+            )}
+          />
+        </>
+      }
+    />
   );
 }

@@ -7,7 +7,7 @@ import { inItsWords } from "../../codes.ts";
 import { say } from "../../language.ts";
 import { FormButton, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
-import { Pending } from "../../parts/pending.tsx";
+import { List, Ready } from "../../parts/list.tsx";
 import { Told } from "../../parts/told.tsx";
 import { useMinute } from "../../traffic.ts";
 import { AddList } from "./add-list.tsx";
@@ -35,7 +35,7 @@ export function Lists() {
         )}
       </header>
       {!isAdding && <Outcome of={action} />}
-      {lists.state === "ready" ? <All lists={lists.value} dns={dns} /> : <Pending of={lists} />}
+      <Ready of={lists}>{(value) => <All lists={value} dns={dns} />}</Ready>
       {isAdding && lists.state === "ready" && (
         <AddList lists={lists.value} action={action} onClose={() => setAdding(false)} />
       )}
@@ -71,11 +71,9 @@ function All({ lists, dns }: { lists: DnsLists; dns: DnsStatus | null }) {
       {dns !== null && dns.state === "on" && <Figures dns={dns} />}
       {dns !== null && dns.state === "on" && dns.devices.length > 0 && <Askers devices={dns.devices} />}
       {dns !== null && <Pause until={dns.paused_until} />}
-      <ul>
-        {lists.lists.map((list) => (
-          <ListRow key={list.url} list={list} all={lists} devices={devices} />
-        ))}
-      </ul>
+      <List of={lists.lists}>
+        {(list) => <ListRow key={list.url} list={list} all={lists} devices={devices} />}
+      </List>
       <Doh lists={lists} />
       <Exceptions lists={lists} />
     </>

@@ -5,6 +5,7 @@ import { change } from "../../api.ts";
 import { LOCALE, say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { Command } from "../../parts/command.tsx";
+import { Table } from "../../parts/list.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { useNow } from "../../traffic.ts";
 
@@ -66,33 +67,22 @@ function Logged() {
   if (queries.length === 0) return <p class="quiet">{say("None has come yet.")}</p>;
   return (
     <div class="figures">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{say("Time")}</th>
-            <th scope="col">{say("Device")}</th>
-            <th scope="col">{say("Name")}</th>
-            <th scope="col">{say("Exit")}</th>
-            <th scope="col">{say("Answer")}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {queries
-            .slice(-MOST)
-            .toReversed()
-            .map(({ at, device, device_name, name, type, exit, answer }, index) => (
-              <tr key={index}>
-                <td>{timeIn(at)}</td>
-                <th scope="row">{device_name || device}</th>
-                <td>
-                  {name} <span class="quiet">{type}</span>
-                </td>
-                <td>{exit}</td>
-                <td>{ANSWERS[answer]}</td>
-              </tr>
-            ))}
-        </tbody>
-      </table>
+      <Table
+        heads={[say("Time"), say("Device"), say("Name"), say("Exit"), say("Answer")]}
+        named={1}
+        rows={queries
+          .slice(-MOST)
+          .toReversed()
+          .map(({ at, device, device_name, name, type, exit, answer }) => [
+            timeIn(at),
+            device_name || device,
+            <>
+              {name} <span class="quiet">{type}</span>
+            </>,
+            exit,
+            ANSWERS[answer],
+          ])}
+      />
     </div>
   );
 }

@@ -1,6 +1,7 @@
 import type { HistoryPage } from "../../../history/schema.ts";
 import { bytesOf, clockOf, dateOf } from "../../format.ts";
 import { say } from "../../language.ts";
+import { Table } from "../../parts/list.tsx";
 import { LOOKS, type Span } from "./span.ts";
 
 /** What the graph shows, as a table, the latest first. */
@@ -19,24 +20,16 @@ export function Figures(props: {
       <summary>{say("The graph as a table")}</summary>
       {rows.size === 0 && <p class="quiet">{say("No data was carried.")}</p>}
       {rows.size > 0 && (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{say(span === "months" ? "Day" : "From")}</th>
-              <th scope="col">{say("Received")}</th>
-              <th scope="col">{say("Sent")}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {[...rows].toReversed().map(([begin, points]) => (
-              <tr key={begin}>
-                <th scope="row">{timeText(begin)}</th>
-                <td>{bytesOf(points.reduce((sum, { rx_bytes }) => sum + rx_bytes, 0))}</td>
-                <td>{bytesOf(points.reduce((sum, { tx_bytes }) => sum + tx_bytes, 0))}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          heads={[say(span === "months" ? "Day" : "From"), say("Received"), say("Sent")]}
+          rows={[...rows]
+            .toReversed()
+            .map(([begin, points]) => [
+              timeText(begin),
+              bytesOf(points.reduce((sum, { rx_bytes }) => sum + rx_bytes, 0)),
+              bytesOf(points.reduce((sum, { tx_bytes }) => sum + tx_bytes, 0)),
+            ])}
+        />
       )}
     </details>
   );

@@ -3,6 +3,7 @@ import type uPlot from "uplot";
 import type { HistoryPage } from "../../../history/schema.ts";
 import { clockOf, dateOf, numberOf } from "../../format.ts";
 import { say } from "../../language.ts";
+import { Table } from "../../parts/list.tsx";
 import { colourOf, Plot } from "../../parts/plot.tsx";
 import { secondsOf } from "../../rates.ts";
 import { beginOf } from "./figures.tsx";
@@ -77,28 +78,18 @@ function QualityFigures({ page, span }: { page: HistoryPage; span: Span }) {
   return (
     <details class="figures">
       <summary>{say("The graph as a table")}</summary>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{say(span === "months" ? "Day" : "From")}</th>
-            <th scope="col">{say("Latency")}</th>
-            <th scope="col">{say("Lost")}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {[...rows].toReversed().map(([begin, points]) => {
-            const ms = meanOf(points.flatMap(({ round_trip_ms }) => round_trip_ms ?? []));
-            const lost = meanOf(points.map(({ loss_percent }) => loss_percent)) ?? 0;
-            return (
-              <tr key={begin}>
-                <th scope="row">{timeText(begin)}</th>
-                <td>{ms === null ? say("no answer") : say("{ms} ms", { ms: numberOf(ms) })}</td>
-                <td>{say("{percent} %", { percent: numberOf(lost) })}</td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+      <Table
+        heads={[say(span === "months" ? "Day" : "From"), say("Latency"), say("Lost")]}
+        rows={[...rows].toReversed().map(([begin, points]) => {
+          const ms = meanOf(points.flatMap(({ round_trip_ms }) => round_trip_ms ?? []));
+          const lost = meanOf(points.map(({ loss_percent }) => loss_percent)) ?? 0;
+          return [
+            timeText(begin),
+            ms === null ? say("no answer") : say("{ms} ms", { ms: numberOf(ms) }),
+            say("{percent} %", { percent: numberOf(lost) }),
+          ];
+        })}
+      />
     </details>
   );
 }

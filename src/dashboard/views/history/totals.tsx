@@ -3,6 +3,7 @@ import { bytesOf } from "../../format.ts";
 import { pathTo } from "../../hash.ts";
 import { say } from "../../language.ts";
 import { ViewLink } from "../../parts/link.tsx";
+import { Table } from "../../parts/list.tsx";
 
 interface Row {
   name: string;
@@ -52,26 +53,14 @@ function Total({ title, column, rows, empty }: TotalProps) {
       {rows.length === 0 ? (
         <p class="quiet">{empty}</p>
       ) : (
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{column}</th>
-              <th scope="col">{say("Received")}</th>
-              <th scope="col">{say("Sent")}</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map(({ name, to, rx_bytes, tx_bytes }) => (
-              <tr key={to + name}>
-                <th scope="row">
-                  <ViewLink to={to}>{name}</ViewLink>
-                </th>
-                <td>{bytesOf(rx_bytes)}</td>
-                <td>{bytesOf(tx_bytes)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          heads={[column, say("Received"), say("Sent")]}
+          rows={rows.map(({ name, to, rx_bytes, tx_bytes }) => [
+            <ViewLink to={to}>{name}</ViewLink>,
+            bytesOf(rx_bytes),
+            bytesOf(tx_bytes),
+          ])}
+        />
       )}
     </section>
   );

@@ -15,7 +15,18 @@ export interface Invited {
 export function Invitation({ of: { name, file }, onClose }: { of: Invited; onClose: () => void }) {
   const url = useObjectUrl(file);
   return (
-    <Dialog title={say("Let {name} in", { name })} isLastChance onClose={onClose}>
+    <Dialog
+      title={say("Let {name} in", { name })}
+      isLastChance
+      onClose={onClose}
+      buttons={
+        url !== null && (
+          <a class="button" href={url} download={clientFileName(name)}>
+            <Icon name="down" /> {say("Download as a file")}
+          </a>
+        )
+      }
+    >
       <p>
         {say(
           "In the WireGuard app on {name}, add a tunnel from a QR code, and hold the phone to this screen. If this is {name} itself, download the file and open it with the app.",
@@ -29,16 +40,6 @@ export function Invitation({ of: { name, file }, onClose }: { of: Invited; onClo
           { name },
         )}
       </p>
-      <div class="dialog-buttons">
-        {url !== null && (
-          <a class="button" href={url} download={clientFileName(name)}>
-            <Icon name="down" /> {say("Download as a file")}
-          </a>
-        )}
-        <button type="button" class="button primary" onClick={onClose}>
-          {say("Done")}
-        </button>
-      </div>
     </Dialog>
   );
 }

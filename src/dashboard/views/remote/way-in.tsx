@@ -1,11 +1,8 @@
 import type { RemoteStatus } from "../../../remote/schema.ts";
-import { sentenceFrom } from "../../../shared/words.ts";
-import { inItsWords } from "../../codes.ts";
 import { say } from "../../language.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Say } from "../../parts/say.tsx";
-import { Told } from "../../parts/told.tsx";
+import { Trouble } from "../../parts/trouble.tsx";
 
 /** What it is, and the command that turns it on: only root may, because strangers reach a port of the gateway then. */
 export function TurnedOff() {
@@ -39,14 +36,7 @@ export function WayIn({ status }: { status: RemoteStatus }) {
       <h2>
         {say(error === null ? "Remote access is on" : "Remote access is on, but no device can come in")}
       </h2>
-      {error !== null && (
-        <p class="outcome failed">
-          <Icon name="warning" />{" "}
-          <span>
-            <Told text={inItsWords(sentenceFrom(error))} />
-          </span>
-        </p>
-      )}
+      <Trouble of={error} />
       <p>
         {through === null
           ? say("Devices connect through the uplink, at UDP port {port}.", { port })

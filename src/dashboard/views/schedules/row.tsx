@@ -1,11 +1,8 @@
 import type { DeviceList } from "../../../devices/schema.ts";
-import { sentenceFrom } from "../../../shared/words.ts";
 import { change, pathOf } from "../../api.ts";
-import { inItsWords } from "../../codes.ts";
 import { say } from "../../language.ts";
-import { Button, FormButton } from "../../parts/button.tsx";
-import { Icon } from "../../parts/icon.tsx";
-import { Told } from "../../parts/told.tsx";
+import { FormButton } from "../../parts/button.tsx";
+import { Remove, Row } from "../../parts/row.tsx";
 import { momentOf, phaseOf, type Schedule, sentenceFor, whoIn } from "../../schedule.ts";
 
 interface RowProps {
@@ -17,45 +14,34 @@ interface RowProps {
 }
 
 /** What it does and when, what it is about now, and what can be done about it. */
-export function Row({ schedule, devices, zone, now, onChange }: RowProps) {
+export function ScheduleRow({ schedule, devices, zone, now, onChange }: RowProps) {
   const { name, active, error } = schedule;
   return (
-    <li class={`schedule row tone-${active ? "protected" : "unknown"}`}>
-      <Icon name={schedule.tunnel === undefined ? "device" : "tunnel"} />
-      <div class="schedule-what">
-        <p>
-          <strong>{name}</strong> {active && <span class="label own">{say("Now")}</span>}
-        </p>
-        <p>{sentenceFor(schedule, devices)}</p>
-        <p class="quiet small">{nowOf(schedule, devices, zone, now)}</p>
-        {error !== null && (
-          <p class="outcome failed">
-            <Icon name="warning" />{" "}
-            <span>
-              {say("It failed the last time.")} <Told text={inItsWords(sentenceFrom(error))} />
-            </span>
-          </p>
-        )}
-      </div>
-      <div class="card-buttons">
-        <FormButton label={say("Change {name}", { name })} open={onChange}>
-          {say("Change")}
-        </FormButton>
-        <Button
-          kind="danger"
-          doing={say("Removing…")}
-          label={say("Remove {name}", { name })}
-          work={async () => void (await change("DELETE", pathOf("schedules", name)))}
-          ask={{
-            title: say("Remove the schedule {name}?", { name }),
-            text: whatRemovingDoes(schedule, devices),
-            confirm: say("Remove"),
-          }}
-        >
-          {say("Remove")}
-        </Button>
-      </div>
-    </li>
+    <Row
+      icon={schedule.tunnel === undefined ? "device" : "tunnel"}
+      tone={active ? "protected" : "unknown"}
+      name={name}
+      label={active && { text: say("Now") }}
+      facts={[
+        <span class="item-first">{sentenceFor(schedule, devices)}</span>,
+        nowOf(schedule, devices, zone, now),
+      ]}
+      error={error}
+      intro={say("It failed the last time.")}
+      actions={
+        <>
+          <FormButton label={say("Change {name}", { name })} open={onChange}>
+            {say("Change")}
+          </FormButton>
+          <Remove
+            label={say("Remove {name}", { name })}
+            work={async () => void (await change("DELETE", pathOf("schedules", name)))}
+            title={say("Remove the schedule {name}?", { name })}
+            text={whatRemovingDoes(schedule, devices)}
+          />
+        </>
+      }
+    />
   );
 }
 

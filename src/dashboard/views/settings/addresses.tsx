@@ -11,7 +11,9 @@ import { Button, Outcome } from "../../parts/button.tsx";
 import { devicePath } from "../../parts/device-exit.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Form } from "../../parts/form.tsx";
+import { List } from "../../parts/list.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
+import { Row } from "../../parts/row.tsx";
 
 /** Which addresses devices get, if they get them from the gateway. */
 export function Addresses({ of: { dhcp, command } }: { of: ShownSettings }) {
@@ -81,40 +83,32 @@ function Fixed() {
     <>
       <h3>{say("Fixed addresses")}</h3>
       <Outcome of={action} />
-      {fixed.length > 0 && (
-        <ul class="setting-rows">
-          {fixed.map((device) => (
-            <Row key={device.id} of={device} action={action} />
-          ))}
-        </ul>
-      )}
+      <List of={fixed}>{(device) => <FixedRow key={device.id} of={device} action={action} />}</List>
       {devices.length > 0 && <Fix devices={devices} action={action} />}
     </>
   );
 }
 
-function Row({ of: device, action }: { of: Device; action: Action }) {
+function FixedRow({ of: device, action }: { of: Device; action: Action }) {
   const title = titleOf(device);
   return (
-    <li class="setting row">
-      <div>
-        <p>
-          <strong>{title}</strong>
-        </p>
-        <p class="quiet small">{device.fixed_address}</p>
-      </div>
-      <Button
-        action={action}
-        label={say("Let {device} have any address again", { device: title })}
-        doing={say("Saving…")}
-        work={async () => {
-          await give(device, null);
-          return say("{device} gets any free address from its next lease on.", { device: title });
-        }}
-      >
-        {say("Any address")}
-      </Button>
-    </li>
+    <Row
+      name={title}
+      facts={[device.fixed_address]}
+      actions={
+        <Button
+          action={action}
+          label={say("Let {device} have any address again", { device: title })}
+          doing={say("Saving…")}
+          work={async () => {
+            await give(device, null);
+            return say("{device} gets any free address from its next lease on.", { device: title });
+          }}
+        >
+          {say("Any address")}
+        </Button>
+      }
+    />
   );
 }
 

@@ -7,7 +7,8 @@ import { reachSentence } from "../../forward.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Form } from "../../parts/form.tsx";
-import { Pending } from "../../parts/pending.tsx";
+import { List, Ready } from "../../parts/list.tsx";
+import { Row } from "../../parts/row.tsx";
 
 /** Ports of the VPN's servers that lead to devices at home. */
 export function Forwards() {
@@ -22,17 +23,11 @@ export function Forwards() {
         )}
       </p>
       <Outcome of={action} />
-      {list.state === "ready" ? (
-        list.value.forwards.length > 0 && (
-          <ul class="setting-rows">
-            {list.value.forwards.map((each) => (
-              <Row key={pathTo(each)} of={each} action={action} />
-            ))}
-          </ul>
-        )
-      ) : (
-        <Pending of={list} />
-      )}
+      <Ready of={list}>
+        {({ forwards }) => (
+          <List of={forwards}>{(each) => <ForwardRow key={pathTo(each)} of={each} action={action} />}</List>
+        )}
+      </Ready>
       <Add action={action} />
     </section>
   );
@@ -50,7 +45,7 @@ const STATES: Record<Forward["state"], string> = {
   closed: say("Not open"),
 };
 
-function Row({ of: forward, action }: { of: Forward; action: Action }) {
+function ForwardRow({ of: forward, action }: { of: Forward; action: Action }) {
   const { device, name, protocol, port, state } = forward;
   const title = say("{device}, {protocol} port {port}", {
     device: name || device,
@@ -58,36 +53,34 @@ function Row({ of: forward, action }: { of: Forward; action: Action }) {
     port,
   });
   return (
-    <li class="setting row">
-      <div>
-        <p>
-          <strong>{title}</strong>{" "}
-          <span class={`label ${state === "open" ? "online" : "own"}`}>{STATES[state]}</span>
-        </p>
-        <p class="quiet small">{reachSentence(forward)}</p>
-      </div>
-      <Button
-        kind="danger"
-        action={action}
-        label={say("Close {title}", { title })}
-        doing={say("Closing…")}
-        work={async () => {
-          await change("DELETE", pathTo(forward));
-          return say("{title} is closed.", { title });
-        }}
-        ask={{
-          title: say("Close {title}?", { title }),
-          text: say(
-            forward.asked_by === "device"
-              ? "It can no longer be reached from the internet, and open connections end. The device may ask for it again."
-              : "It can no longer be reached from the internet, and open connections end.",
-          ),
-          confirm: say("Close the port"),
-        }}
-      >
-        {say("Close")}
-      </Button>
-    </li>
+    <Row
+      name={title}
+      label={{ text: STATES[state], isGood: state === "open" }}
+      facts={[reachSentence(forward)]}
+      actions={
+        <Button
+          kind="danger"
+          action={action}
+          label={say("Close {title}", { title })}
+          doing={say("Closing…")}
+          work={async () => {
+            await change("DELETE", pathTo(forward));
+            return say("{title} is closed.", { title });
+          }}
+          ask={{
+            title: say("Close {title}?", { title }),
+            text: say(
+              forward.asked_by === "device"
+                ? "It can no longer be reached from the internet, and open connections end. The device may ask for it again."
+                : "It can no longer be reached from the internet, and open connections end.",
+            ),
+            confirm: say("Close the port"),
+          }}
+        >
+          {say("Close")}
+        </Button>
+      }
+    />
   );
 }
 

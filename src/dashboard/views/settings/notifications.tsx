@@ -1,15 +1,12 @@
 import type { ShownTarget, TestResults } from "../../../notifications/schema.ts";
-import { sentenceFrom } from "../../../shared/words.ts";
 import { type Action, useAction } from "../../action.ts";
 import { useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
-import { inItsWords } from "../../codes.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Form } from "../../parts/form.tsx";
-import { Icon } from "../../parts/icon.tsx";
-import { Pending } from "../../parts/pending.tsx";
-import { Told } from "../../parts/told.tsx";
+import { List, Ready } from "../../parts/list.tsx";
+import { Remove, Row } from "../../parts/row.tsx";
 
 /** Where messages go when the protection was altered, or a tunnel was down. */
 export function Notifications() {
@@ -25,68 +22,48 @@ export function Notifications() {
         )}
       </p>
       <Outcome of={action} />
-      {list.state === "ready" ? (
-        <>
-          {list.value.targets.length > 0 && (
-            <ul class="setting-rows">
-              {list.value.targets.map((target, index) => (
-                <Row key={target.name ?? index} of={target} action={action} />
-              ))}
-            </ul>
-          )}
-          {list.value.targets.length > 0 && <Test />}
-        </>
-      ) : (
-        <Pending of={list} />
-      )}
+      <Ready of={list}>
+        {({ targets }) => (
+          <>
+            <List of={targets}>
+              {(target) => <TargetRow key={target.name ?? target.target} of={target} action={action} />}
+            </List>
+            {targets.length > 0 && <Test />}
+          </>
+        )}
+      </Ready>
       <Add />
     </section>
   );
 }
 
-function Row({ of: { name, target, waiting, error }, action }: { of: ShownTarget; action: Action }) {
+function TargetRow({ of: { name, target, waiting, error }, action }: { of: ShownTarget; action: Action }) {
+  const place = name === null ? say("Set on the gateway with --notify, and changed there") : target;
+  const unsent =
+    waiting > 0 &&
+    say("{count, plural, one {# message} other {# messages}} not sent yet", { count: waiting });
   return (
-    <li class="setting row">
-      <div>
-        <p>
-          <strong>{name ?? target}</strong>
-        </p>
-        <p class="quiet small">
-          {name === null ? say("Set on the gateway with --notify, and changed there") : target}
-          {waiting > 0 &&
-            ` · ${say("{count, plural, one {# message} other {# messages}} not sent yet", { count: waiting })}`}
-        </p>
-        {error !== null && (
-          <p class="outcome failed">
-            <Icon name="warning" />{" "}
-            <span>
-              <Told text={inItsWords(sentenceFrom(error))} />
-            </span>
-          </p>
-        )}
-      </div>
-      {name !== null && (
-        <Button
-          kind="danger"
-          action={action}
-          label={say("Remove {name} from the notifications", { name })}
-          doing={say("Removing…")}
-          work={async () => {
-            await change("DELETE", pathOf("notifications", name));
-            return say("{name} gets no more messages.", { name });
-          }}
-          ask={{
-            title: say("Send no more messages to {name}?", { name }),
-            text: say(
+    <Row
+      name={name ?? target}
+      facts={[[place, unsent].filter(Boolean).join(" · ")]}
+      error={error}
+      actions={
+        name !== null && (
+          <Remove
+            action={action}
+            label={say("Remove {name} from the notifications", { name })}
+            work={async () => {
+              await change("DELETE", pathOf("notifications", name));
+              return say("{name} gets no more messages.", { name });
+            }}
+            title={say("Send no more messages to {name}?", { name })}
+            text={say(
               "Messages that are still waiting are not sent any more. To send there again, you need the address.",
-            ),
-            confirm: say("Remove"),
-          }}
-        >
-          {say("Remove")}
-        </Button>
-      )}
-    </li>
+            )}
+          />
+        )
+      }
+    />
   );
 }
 

@@ -1,19 +1,17 @@
 import { useState } from "preact/hooks";
 import type { RestorePreview, RestoreResult } from "../../../http/backup-schema.ts";
 import { MAX_BACKUP_BYTES } from "../../../shared/bounds.ts";
-import { sentenceFrom } from "../../../shared/words.ts";
 import { useMayChange } from "../../access.ts";
 import { type Action, useAction } from "../../action.ts";
 import { refreshAll } from "../../answers.ts";
 import { change } from "../../api.ts";
-import { inItsWords } from "../../codes.ts";
 import { timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
-import { Told } from "../../parts/told.tsx";
+import { Trouble } from "../../parts/trouble.tsx";
 
 /** A backup that was chosen; it stays in this tab. */
 interface Chosen {
@@ -158,14 +156,7 @@ function Preview({ given, preview: { created, changes, refused, agreed }, action
           </ul>
         </>
       )}
-      {refused !== null && (
-        <p class="outcome failed">
-          <Icon name="warning" />{" "}
-          <span>
-            <Told text={inItsWords(sentenceFrom(refused))} />
-          </span>
-        </p>
-      )}
+      <Trouble of={refused} />
       {/^only root/.test(refused ?? "") && <OnGateway commands={["sudo portcullis restore <backup.json"]} />}
       <div class="card-buttons">
         {refused === null && changes.length > 0 && (

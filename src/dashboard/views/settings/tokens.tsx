@@ -5,12 +5,13 @@ import { knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { dayOf } from "../../format.ts";
 import { say } from "../../language.ts";
-import { Button, Outcome } from "../../parts/button.tsx";
+import { Outcome } from "../../parts/button.tsx";
 import { Command } from "../../parts/command.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Form } from "../../parts/form.tsx";
+import { List, Ready } from "../../parts/list.tsx";
 import { OnGateway, useSetup } from "../../parts/on-gateway.tsx";
-import { Pending } from "../../parts/pending.tsx";
+import { Remove, Row } from "../../parts/row.tsx";
 
 /** Who may use the gateway's page and interface. */
 export function Tokens() {
@@ -18,7 +19,7 @@ export function Tokens() {
   return (
     <section class="card words">
       <h2>{say("Tokens")}</h2>
-      {list.state === "ready" ? <Listed list={list.value} /> : <Pending of={list} />}
+      <Ready of={list}>{(value) => <Listed list={value} />}</Ready>
     </section>
   );
 }
@@ -37,18 +38,16 @@ function Listed({ list: { auth, tokens } }: { list: TokenList }) {
     <>
       <p>{NEEDED[auth]}</p>
       <Outcome of={action} />
-      {tokens.length > 0 && (
-        <ul class="setting-rows">
-          {tokens.map((token) => (
-            <Row
-              key={token.name}
-              {...{ token, action }}
-              isOwn={token.name === own}
-              isFixed={auth === "off"}
-            />
-          ))}
-        </ul>
-      )}
+      <List of={tokens}>
+        {(token) => (
+          <TokenRow
+            key={token.name}
+            {...{ token, action }}
+            isOwn={token.name === own}
+            isFixed={auth === "off"}
+          />
+        )}
+      </List>
       {auth === "off" ? <TurnOn /> : <Make onMade={setMade} />}
       {made !== null && <Shown token={made} onClose={() => setMade(null)} />}
     </>
@@ -74,43 +73,35 @@ interface RowProps {
   isFixed: boolean;
 }
 
-function Row({ token: { name, read_only, created_at }, action, isOwn, isFixed }: RowProps) {
+function TokenRow({ token: { name, read_only, created_at }, action, isOwn, isFixed }: RowProps) {
   return (
-    <li class="setting row">
-      <div>
-        <p>
-          <strong>{name}</strong> {isOwn && <span class="label own">{say("This page")}</span>}
-        </p>
-        <p class="quiet small">
-          {say(read_only ? "May only read · made on {day}" : "May read and change · made on {day}", {
-            day: dayOf(created_at),
-          })}
-        </p>
-      </div>
-      {!isFixed && (
-        <Button
-          kind="danger"
-          action={action}
-          label={say("Remove the token {name}", { name })}
-          doing={say("Removing…")}
-          work={async () => {
-            await change("DELETE", pathOf("tokens", name));
-            return say("The token {name} is not valid any more.", { name });
-          }}
-          ask={{
-            title: say("Remove the token {name}?", { name }),
-            text: say(
+    <Row
+      name={name}
+      label={isOwn && { text: say("This page") }}
+      facts={[
+        say(read_only ? "May only read · made on {day}" : "May read and change · made on {day}", {
+          day: dayOf(created_at),
+        }),
+      ]}
+      actions={
+        !isFixed && (
+          <Remove
+            action={action}
+            label={say("Remove the token {name}", { name })}
+            work={async () => {
+              await change("DELETE", pathOf("tokens", name));
+              return say("The token {name} is not valid any more.", { name });
+            }}
+            title={say("Remove the token {name}?", { name })}
+            text={say(
               isOwn
                 ? "This page uses it, and has to log in with another one afterwards. If there is none, root on the gateway can make one."
                 : "What uses it is refused from then on, and pages opened with it lose their connection.",
-            ),
-            confirm: say("Remove"),
-          }}
-        >
-          {say("Remove")}
-        </Button>
-      )}
-    </li>
+            )}
+          />
+        )
+      }
+    />
   );
 }
 
@@ -145,11 +136,6 @@ function Shown({ token: { name, token }, onClose }: { token: NewToken; onClose: 
     <Dialog title={say("The token {name}", { name })} isLastChance onClose={onClose}>
       <p>{say("It is shown only now. Copy it to where it is used:")}</p>
       <Command text={token} name={say("the token")} />
-      <div class="dialog-buttons">
-        <button type="button" class="button primary" onClick={onClose}>
-          {say("Done")}
-        </button>
-      </div>
     </Dialog>
   );
 }

@@ -57,7 +57,7 @@ function Tests({ of: { running, results } }: { of: SpeedTestList }) {
         </p>
       )}
       {results.length > 0 && (
-        <ul class="setting-rows">
+        <ul class="items">
           {results.map((result) => (
             <li key={result.at}>
               {say("{time}: {rate} by {tunnel}, {server}", {
