@@ -12,7 +12,7 @@ export const FLAGS = {
     "https",
     "[on|off|port]",
     "off",
-    `serve HTTPS beside HTTP: on (port ${HTTPS_PORT}), off, or a port; with tokens, the page is then served by HTTPS only`,
+    `serve HTTPS beside HTTP: on (port ${HTTPS_PORT}), off, or a port; with tokens, the page is then served over HTTPS only`,
   ),
   httpsCert: flag(
     "https-cert",
@@ -127,7 +127,7 @@ export const FLAGS = {
     "mqtt-commands",
     "<on|off>",
     "off",
-    "let everyone who may publish at the MQTT broker connect the tunnel and choose exits: on or off",
+    "let everyone who may publish on the MQTT broker connect the tunnel and choose exits: on or off",
   ),
   history: flag(
     "history",

@@ -7,7 +7,7 @@ const DAILY = {
   disconnect: "end the main tunnel; the kill switch stays in place",
   devices: "list the devices of the LAN and the exit of each",
   device: "show a device, or change its exit, name, limits and more",
-  why: "say by which exit a device reaches a name or an address",
+  why: "show which exit a device uses for a name or an address",
   check: "find out what is wrong and what to do",
 };
 

@@ -71,7 +71,7 @@ export const Destination = Type.Object(
     exit: Type.String(),
     note: Type.String(),
     open: Type.Boolean({
-      description: "whether the exit carries traffic now; if not, it is refused, and takes no other exit",
+      description: "whether the exit carries traffic now; if not, the traffic is refused",
     }),
     addresses: Type.Integer({ description: "how many addresses its names have now, as devices have asked" }),
     warning: Type.Union([Type.String(), Type.Null()], {
@@ -104,7 +104,7 @@ export const Explanation = Type.Object(
     asked_at: Type.Union([Type.String(), Type.Null()], {
       description: "for a name: when the device last asked for it, in ISO 8601; null if it never did",
     }),
-    exit: Type.String({ description: "by which the traffic leaves" }),
+    exit: Type.String({ description: "that the traffic uses" }),
     open: Type.Boolean({ description: "whether that exit carries traffic now" }),
     in_kernel: Type.Boolean({ description: "whether the kernel has the firewall as the gateway loaded it" }),
     why: Type.String({ description: "the reason, in sentences" }),

@@ -57,13 +57,13 @@ export const DeviceChange = Type.Object(
     exit: Type.Optional(
       Type.Union([Type.String({ minLength: 1 }), Type.Array(Type.String()), Type.Null()], {
         description:
-          "name of a tunnel, blocked, or direct; or several tunnels in order, of which the first that is up is taken, and after them blocked, if you like; null for the default exit again",
+          "name of a tunnel, blocked, or direct; or several tunnels in order, of which the first that is up is used, optionally with blocked at the end; null for the default exit",
       }),
     ),
     address: Type.Optional(
       Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
         description:
-          "the IPv4 address that the gateway's DHCP server gives to it from its next lease on; null for any again",
+          "the IPv4 address that the gateway's DHCP server gives it from its next lease on; null for any",
       }),
     ),
     rate: Type.Optional(

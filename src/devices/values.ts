@@ -14,7 +14,7 @@ export const Rate = Type.Object(
 export type Rate = Static<typeof Rate>;
 
 const AtEnd = Type.Union([Type.Literal("blocked"), Type.Literal("told"), Rate], {
-  description: "what the end of it does: blocked, a rate that then holds, or told and nothing else",
+  description: "what happens when it is used up: blocked, a rate, or told (only an alert)",
 });
 
 const QUOTA = {
@@ -41,7 +41,7 @@ export type GivenQuota = Static<typeof GivenQuota>;
 export const UsedQuota = Type.Object(
   {
     ...Quota.properties,
-    used_bytes: Type.Integer({ description: "in the present day or month, as read last" }),
+    used_bytes: Type.Integer({ description: "in the current day or month, as read last" }),
   },
   { additionalProperties: false },
 );

@@ -15,9 +15,7 @@ export const DnsListsBody = Type.Object(
         {
           url: Type.String({ maxLength: 500, description: "https; fetched through the tunnel" }),
           devices: Type.Optional(Devices),
-          on: Type.Optional(
-            Type.Boolean({ description: "false for one that blocks nothing for now (default: true)" }),
-          ),
+          on: Type.Optional(Type.Boolean({ description: "false to turn it off for now (default: true)" })),
         },
         { additionalProperties: false },
       ),
@@ -39,7 +37,7 @@ export const DnsListsBody = Type.Object(
     block_doh: Type.Optional(
       Type.Boolean({
         description:
-          "whether the names of well-known resolvers that answer by HTTPS are blocked for all devices (missing: as before)",
+          "whether the names of well-known resolvers over HTTPS are blocked for all devices (missing: as before)",
       }),
     ),
   },
@@ -76,7 +74,7 @@ export const DnsLists = Type.Object(
       description: "names that may have addresses of the home, with all names below them",
     }),
     block_doh: Type.Boolean({
-      description: "whether the names of well-known resolvers that answer by HTTPS are blocked",
+      description: "whether the names of well-known resolvers over HTTPS are blocked",
     }),
   },
   { additionalProperties: false },
@@ -130,7 +128,7 @@ export const DnsStatus = Type.Object(
     blocked_names: count("the names of all lists"),
     paused_until: Type.Union([Type.String(), Type.Null()], { description: "until when no list blocks" }),
     logged_until: Type.Union([Type.String(), Type.Null()], {
-      description: "until when queries are logged, because a person has started that; null: none is",
+      description: "until when queries are logged; null if they are not",
     }),
   },
   { additionalProperties: false },
@@ -145,7 +143,7 @@ const LoggedFields = {
   name: Type.String({ description: "what was asked for, in lower case" }),
   type: Type.String({ description: "the type of record, such as A or AAAA" }),
   exit: Type.Union([Type.String(), Type.Null()], {
-    description: "the exit that the query belongs to; null if the gateway knew the answer itself",
+    description: "the exit of the query; null if the gateway answered by itself",
   }),
   answer: Type.Union(
     [
@@ -169,7 +167,7 @@ export type QueryLogged = Static<typeof QueryLogged>;
 export const QueryLogShown = Type.Object(
   {
     until: Type.Union([Type.String(), Type.Null()], {
-      description: "when it ends and is forgotten; null: it is off",
+      description: "when it ends and is forgotten; null if it is off",
     }),
     queries: Type.Array(
       Type.Object(
@@ -178,7 +176,7 @@ export const QueryLogShown = Type.Object(
       ),
       { description: "the oldest first; at most the last 2,000" },
     ),
-    dropped: count("queries before these that there was no room for"),
+    dropped: count("how many earlier queries were dropped for lack of room"),
   },
   { additionalProperties: false },
 );

@@ -19,7 +19,7 @@ export interface WantedLists {
   exceptions: readonly HostName[];
   /** Names that may have addresses of the home. */
   privateNames: readonly HostName[];
-  /** Whether the names of resolvers that answer by HTTPS are blocked. */
+  /** Whether the names of resolvers that answer over HTTPS are blocked. */
   blockDoh: boolean;
 }
 

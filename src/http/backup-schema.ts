@@ -41,7 +41,7 @@ export const AgreedRestore = Type.Object(
   {
     ...GIVEN,
     agreed: Type.String({
-      description: "of the preview; if anything else would change by now, nothing is",
+      description: "`agreed` of the preview; if anything else would change by now, nothing is changed",
       pattern: "^[0-9a-f]{64}$",
     }),
   },
@@ -55,7 +55,7 @@ export const RestoreResult = Type.Object(
     replaced: Type.Integer({ description: "how many replaced another one of the same name" }),
     devices: Type.Integer(),
     killswitch: Type.Union([Type.Literal("on"), Type.Literal("off")], {
-      description: "as it was: only root turns it off",
+      description: "unchanged: only root turns it off",
     }),
   },
   { additionalProperties: false },

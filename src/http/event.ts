@@ -75,7 +75,7 @@ export const EVENTS = {
   favourites_update: message(
     "favourites_update",
     Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
-    "a server became a favourite or is none any more; count is their number now",
+    "a server was added to the favourites or removed; count is their number now",
   ),
   destinations_update: message(
     "destinations_update",
@@ -95,7 +95,7 @@ export const EVENTS = {
   speed_update: message(
     "speed_update",
     Type.Object({ running: Type.Union([RunningSpeedTest, Type.Null()]) }, { additionalProperties: false }),
-    "a speed test has begun, goes on, which is told once a second, or has ended; then running is null",
+    "a speed test has begun, goes on (once a second), or has ended (then running is null)",
   ),
   security_alert: message(
     "security_alert",

@@ -15,7 +15,7 @@ export const eventRoute = route({
   path: "/ws",
   id: "listenToEvents",
   summary: "Listen to events",
-  description: "A WebSocket that tells each change as it happens, and which answers it makes stale.",
+  description: "A WebSocket that sends each change as it happens, and which answers it makes stale.",
   tag: "Events",
   // Other parameters are ignored.
   query: Type.Object({

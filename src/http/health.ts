@@ -16,7 +16,7 @@ export const healthRoutes = [
     answers: {
       200: answer(Type.Literal("healthy"), "the kill switch works as promised"),
       403: answer(Refusal, "from outside the local network, or sent by a page of another site"),
-      500: answer(Type.String(), "it does not; one line says why"),
+      500: answer(Type.String(), "it does not, and one line says why"),
     },
     run: async ({ overview }) => {
       const trouble = await overview.health();

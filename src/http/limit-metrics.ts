@@ -52,7 +52,7 @@ function metricsOf(
     },
     {
       name: `portcullis_${name}_quota_used_bytes`,
-      help: "What was used of it in the present day or month, as read last; at most the quota.",
+      help: "What was used of it in the current day or month, as read last; at most the quota.",
       labels: [...labels, "period"],
       of: quotas(({ used_bytes }) => used_bytes),
     },

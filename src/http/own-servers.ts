@@ -65,7 +65,7 @@ export const ownServerRoutes = [
     id: "importServer",
     summary: "Import a WireGuard configuration",
     description:
-      "It becomes a server of the provider `imported`. Settings of the file that have no effect here are told as warnings.",
+      "It becomes a server of the provider `imported`. Settings of the file that have no effect here are reported as warnings.",
     tag: "Servers",
     body: ImportedConfig,
     example: IMPORT_EXAMPLE,

@@ -40,7 +40,7 @@ interface RouteOf<
   readonly limit?: "connection";
   /**
    * `open`: it never needs a token. `private`: it takes or returns what only the gateway's owner should know, so it is
-   * served by HTTPS only, and if tokens are asked for, only with one that may change things, whatever the method.
+   * served over HTTPS only, and if tokens are asked for, only with one that may change things, whatever the method.
    */
   readonly access?: "open" | "private";
   /** A token may be typed there. */

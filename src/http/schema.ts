@@ -151,7 +151,7 @@ export const Network = Type.Object(
           interface: Type.String(),
           address: Type.String({ description: "of the IPv6 router, or of the DHCP server" }),
           mac: Type.String(),
-          found: Type.String({ description: "what it tells devices, for people" }),
+          found: Type.String({ description: "what it advertises to devices, for people" }),
         },
         { additionalProperties: false },
       ),

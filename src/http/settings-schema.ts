@@ -10,9 +10,12 @@ const EverySeconds = Type.Integer({
 });
 const SlowMs = Type.Integer({
   ...slowMs,
-  description: "a way with this round trip, or a longer one, is slow",
+  description: "a path with this round trip or more is slow",
 });
-const LossyPercent = Type.Integer({ ...lossyPercent, description: "a way that loses so many is lossy" });
+const LossyPercent = Type.Integer({
+  ...lossyPercent,
+  description: "a path that loses this many or more is lossy",
+});
 
 const Language = Type.Unsafe<LanguageCode>(
   Type.Union(Object.keys(LANGUAGE_NAMES).map((code) => Type.Literal(code))),

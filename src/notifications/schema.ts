@@ -14,7 +14,7 @@ export const ShownTarget = Type.Object(
       description: "as the person who added it has named it; null for one of the setting `--notify`",
     }),
     target: TARGET,
-    waiting: Type.Integer({ minimum: 0, description: "how many events it has not been sent yet" }),
+    waiting: Type.Integer({ minimum: 0, description: "how many events are waiting to be sent to it" }),
     error: { ...FAULT, description: "why the last message did not arrive, or the address cannot be used" },
   },
   { additionalProperties: false },

@@ -12,7 +12,8 @@ export const RemoteDevice = Type.Object(
     lan: Type.Boolean({ description: "whether it may reach the LAN and the gateway" }),
     online: Type.Boolean({ description: "whether it was heard in the last five minutes" }),
     endpoint: Type.Union([Type.String(), Type.Null()], {
-      description: "the address from which it calls; null before its first call since remote access began",
+      description:
+        "the address from which it connects; null before its first connection since remote access began",
     }),
     latest_handshake: Type.Union([Type.String(), Type.Null()], { description: "ISO 8601" }),
     rx_bytes: Type.Integer({ description: "what the gateway has sent to it" }),
@@ -55,10 +56,10 @@ export const RemoteStatus = Type.Object(
     interface: Type.String(),
     public_key: Type.Union([Type.String(), Type.Null()], { description: "the gateway's" }),
     through: Type.Union([Type.String(), Type.Null()], {
-      description: "the tunnel by which devices come in; null for the uplink",
+      description: "the tunnel through which devices connect; null for the uplink",
     }),
     endpoint: Type.Union([Type.String(), Type.Null()], {
-      description: "what devices call, as host:port; null if the gateway does not know it",
+      description: "the endpoint for devices, as host:port; null if it is not known",
     }),
     error: Type.Union([Type.String(), Type.Null()], { description: "why no device can come in now" }),
     ways: Type.Array(EntryPoint, { description: "empty while remote access is off" }),
@@ -113,10 +114,10 @@ export const AddedRemoteDevice = Type.Object(
     name: Type.String(),
     addresses: Type.Array(Type.String(), { description: "its own, with their lengths" }),
     public_key: Type.String({ description: "the gateway's" }),
-    preshared_key: Type.String({ description: "is never told again" }),
+    preshared_key: Type.String({ description: "is not shown again" }),
     endpoint: Type.Object(
       { host: Type.String(), port: Type.Integer() },
-      { additionalProperties: false, description: "what the device calls" },
+      { additionalProperties: false, description: "the endpoint for the device" },
     ),
     allowed_ips: Type.Array(Type.String(), { description: "everything" }),
     home_ips: Type.Array(Type.String(), {
@@ -136,7 +137,7 @@ export const RemoteDeviceChange = Type.Object(
     name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
     exit: Type.Optional(
       Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
-        description: "name of a tunnel, blocked, or direct; null for the default exit again",
+        description: "name of a tunnel, blocked, or direct; null for the default exit",
       }),
     ),
     lan: Type.Optional(Type.Boolean({ description: "whether it may reach the LAN and the gateway" })),

@@ -27,7 +27,7 @@ export const SpeedBody = Type.Object(
       Type.Integer({
         minimum: megabytes.minimum,
         maximum: megabytes.maximum,
-        description: `so much is downloaded at most; ${megabytes.usual} without it`,
+        description: `the most to download; ${megabytes.usual} without it`,
       }),
     ),
   },

@@ -11,7 +11,7 @@ export const OrderTarget = Type.Object(
     server: Type.String({ description: "a server, country or city" }),
     via: Type.Optional(VIA),
     transport: Type.Optional(
-      Type.Union(Wish.anyOf, { description: "how it should be reached; missing if in whatever way works" }),
+      Type.Union(Wish.anyOf, { description: "how it should be reached; missing for `auto`" }),
     ),
   },
   { additionalProperties: false },

@@ -25,13 +25,13 @@ export const Verdict = Type.Object(
     text: Type.String({ description: "one or two sentences" }),
     why: Type.Union([Type.String(), Type.Null()], { description: "the reason; null if nothing is wrong" }),
     through: Type.Optional(
-      Type.Integer({ minimum: 0, description: "how many devices go through a tunnel that carries" }),
+      Type.Integer({ minimum: 0, description: "how many devices go through a tunnel that carries traffic" }),
     ),
     without: Type.Optional(
       Type.Integer({
         minimum: 0,
         description:
-          "how many have no internet because their tunnel carries nothing; both are missing while the kill switch is not wholly in place, and while they are not known",
+          "how many have no internet because their tunnel carries nothing; both are missing while the kill switch is not fully in place, or if they are not known",
       }),
     ),
   },

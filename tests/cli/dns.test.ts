@@ -60,7 +60,7 @@ test("dns private lets a name have addresses of the home, and dns public ends th
   expect((await cli()).stdout).not.toContain("plex.direct");
 });
 
-test("dns doh blocks the names of resolvers that answer by HTTPS, or opens them", async () => {
+test("dns doh blocks the names of resolvers that answer over HTTPS, or opens them", async () => {
   const blocked = "The names of well-known resolvers that answer by HTTPS are blocked.\n";
   expect((await cli("doh", "block")).stdout).toBe(blocked);
   expect((await cli()).stdout).toContain(blocked);

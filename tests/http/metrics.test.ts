@@ -296,7 +296,7 @@ test("each rate and each quota has series while there is one, and a scrape runs 
     "# HELP portcullis_device_quota_bytes What the device may receive and send in a day or month.",
     "# TYPE portcullis_device_quota_bytes gauge",
     `portcullis_device_quota_bytes{device="${tv}",period="day"} 500000000`,
-    "# HELP portcullis_device_quota_used_bytes What was used of it in the present day or month, as read last; at most the quota.",
+    "# HELP portcullis_device_quota_used_bytes What was used of it in the current day or month, as read last; at most the quota.",
     "# TYPE portcullis_device_quota_used_bytes gauge",
     `portcullis_device_quota_used_bytes{device="${tv}",period="day"} 1234`,
     "# HELP portcullis_shared_rate_bytes_per_second What all devices without one of their own together may receive (down) and send (up), by hand or by schedule; without what a quota's end does.",
@@ -305,7 +305,7 @@ test("each rate and each quota has series while there is one, and a scrape runs 
     "# HELP portcullis_shared_quota_bytes What all devices without one of their own together may receive and send in a day or month.",
     "# TYPE portcullis_shared_quota_bytes gauge",
     'portcullis_shared_quota_bytes{period="month"} 20000000000',
-    "# HELP portcullis_shared_quota_used_bytes What was used of it in the present day or month, as read last; at most the quota.",
+    "# HELP portcullis_shared_quota_used_bytes What was used of it in the current day or month, as read last; at most the quota.",
     "# TYPE portcullis_shared_quota_used_bytes gauge",
     'portcullis_shared_quota_used_bytes{period="month"} 1234',
   ]);

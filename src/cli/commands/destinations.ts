@@ -34,7 +34,7 @@ export function addDestinationCommands(program: Command): void {
     async (api, ids) => (await loadDestinations()).removeDestinations(api, ids),
   );
   apiCommand(
-    command(program, "why", "say by which exit a device reaches a name or an address, and why")
+    command(program, "why", "show which exit a device uses for a name or an address, and why")
       .argument("<device>", "its id or its name")
       .argument("<destination>", "a name such as example.com, or an address"),
     async (api, [device = "", target = ""]) => (await loadDestinations()).explain(api, device, target),

@@ -52,7 +52,7 @@ export function addDeviceCommands(program: Command): void {
     command(
       program,
       "shared-rate",
-      "limit the devices that have no limit of their own, together: Mbit/s each way (50), down and up (50/10 or 50/off), or off",
+      "limit all devices without a limit of their own, together: Mbit/s each way (50), down and up (50/10 or 50/off), or off",
     ).argument("<rate>"),
     async (api, [rate = ""]) => (await loadDevices()).setSharedRate(api, rate),
   );
@@ -60,7 +60,7 @@ export function addDeviceCommands(program: Command): void {
     command(
       program,
       "shared-quota",
-      "give the devices that have no quota of their own one together: how much, such as 500MB/day or 20GB/month, or off",
+      "set one quota for all devices without a quota of their own: how much, such as 500MB/day or 20GB/month, or off",
     )
       .argument("<quota>")
       .argument("[end of the quota]", "what they have then: blocked (the default), a rate, or told"),

@@ -22,7 +22,7 @@ export function addDnsCommand(program: Command): void {
       )
       .argument(
         "[what]",
-        "for add, remove, on and off: the https address of a list; for open and close: a name that no list blocks; for private and public: a name that may have addresses of the home; for doh: block or open, the names of resolvers that answer by HTTPS; for pause: minutes (default: 5)",
+        "for add, remove, on and off: the https address of a list; for open and close: a name that no list blocks; for private and public: a name that may resolve to addresses of the home; for doh: block or open, the names of resolvers that answer over HTTPS; for pause: minutes (default: 5)",
       )
       .argument("[device...]", "for add: the devices that it is for, by id or by name (default: all)"),
     async (api, args) => {

@@ -8,7 +8,7 @@ import { withInstalledSettings } from "../settings.ts";
 
 export function addHistoryCommand(program: Command): void {
   apiCommand<HistoryFlags>(
-    command(program, "history", "show outages, and how much tunnels and devices have carried")
+    command(program, "history", "show outages, and the traffic of tunnels and devices")
       .option("--tunnel <tunnel>", "only this tunnel")
       .option("--device <device>", "only this device's traffic, by its id or its name")
       .option("--hours <number>", "how far back, 1 to 1464; by minute up to 24", "24"),

@@ -23,7 +23,7 @@ export function addRemoteCommands(program: Command): void {
       .option("--through <tunnel>", "let them come in by this tunnel, at a port that its provider forwards"),
     async (stateDir, flags) => (await loadRemote()).turnOn(stateDir, flags),
   );
-  rootCommand(command(remote, "off", "let no device in (on the gateway, as root)"), async (stateDir) =>
+  rootCommand(command(remote, "off", "stop letting devices in (on the gateway, as root)"), async (stateDir) =>
     (await loadRemote()).turnOff(stateDir),
   );
   apiCommand<AddRemoteFlags>(
@@ -43,7 +43,10 @@ export function addRemoteCommands(program: Command): void {
     async (api, [name = "", state = ""]) => (await loadRemote()).setRemoteLan(api, name, state),
   );
   apiCommand(
-    command(remote, "remove", "let a device in no more").argument("<name>", "its name or its id"),
+    command(remote, "remove", "remove a device, which can then no longer connect").argument(
+      "<name>",
+      "its name or its id",
+    ),
     async (api, [name = ""]) => (await loadRemote()).removeRemote(api, name),
   );
 }

@@ -9,7 +9,7 @@ export function addDirectCommand(program: Command): void {
   const on = command(
     program,
     "direct",
-    "allow the exit direct, outside the tunnel, take it from all devices, or show who has it",
+    "allow the exit direct, outside the tunnel, take it from all devices, or show which have it",
   ).addArgument(new Argument("[wanted]", "default: show").choices(WANTED));
   operatorCommand(on, async (settings) => {
     const wanted = WANTED.find((each) => each === on.args[0]);
@@ -22,7 +22,7 @@ export function addQueriesCommand(program: Command): void {
   const on = command(
     program,
     "queries",
-    "log what devices ask the gateway's resolver for ten minutes, end that, or show it",
+    "log the DNS queries of devices for ten minutes, stop, or show the log",
   ).addArgument(new Argument("[wanted]", "default: show").choices(WANTED));
   operatorCommand(on, async (settings) => {
     const wanted = WANTED.find((each) => each === on.args[0]);

@@ -34,7 +34,7 @@ export function addTunnelCommands(program: Command): void {
   );
   apiCommand<How>(
     command(program, "connect", "connect to a server, or to the nearest one of a country or city")
-      .argument("[server]", "without it: to where the tunnel led last, in the same order")
+      .argument("[server]", "without it, wherever the tunnel led last")
       .addOption(thenOption())
       .addOption(backOption())
       .option("--quiet", "with --then: go back only once the tunnel has carried little for a minute")
@@ -49,7 +49,7 @@ export function addTunnelCommands(program: Command): void {
     async (api) => (await loadTunnel()).disconnect(api),
   );
   apiCommand<{ names?: true }>(
-    command(program, "tunnels", "list the tunnels; main is the one of connect and disconnect").option(
+    command(program, "tunnels", "list the tunnels; connect and disconnect use main").option(
       "--names",
       "print only their names, one per line",
     ),
@@ -57,7 +57,7 @@ export function addTunnelCommands(program: Command): void {
   );
   apiCommand<How & { provider?: string }>(
     command(program, "tunnel", "connect, disconnect or remove one of several tunnels")
-      .argument("<tunnel>", "its name; connect makes it if there is none")
+      .argument("<tunnel>", "its name; connect creates it")
       .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
       .argument("[server]", "for connect: as for the command connect")
       .addOption(providerOption(PROVIDER_CHOICES))
@@ -75,11 +75,7 @@ export function addTunnelCommands(program: Command): void {
       }),
   );
   apiCommand<SpeedFlags>(
-    command(
-      program,
-      "speed-test",
-      "measure how fast a tunnel is, by a download from an address that you name, or show the last results",
-    )
+    command(program, "speed-test", "measure the speed of a tunnel by a download, or show the last results")
       .argument("[address]", "the https address of a large file; its server learns the tunnel's address")
       .option("--tunnel <tunnel>", "the tunnel that is measured (default: main)")
       .option("--seconds <number>", "how long at most, 1 to 30 (default: 10)")
@@ -138,7 +134,7 @@ function transportOption(): Option {
 function thenOption(): Option {
   return new Option(
     "--then <server>",
-    "what comes next if that does not work, now or later; can be given several times, and --via and --transport hold for each",
+    "the next server if that one fails, now or later; repeatable; --via and --transport apply to each",
   ).argParser((server: string, others: string[] | undefined) => [...(others ?? []), server]);
 }
 
