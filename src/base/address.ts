@@ -80,6 +80,11 @@ export function bytesOf(address: Address): Uint8Array {
   return Uint8Array.from(parsed(address).toByteArray());
 }
 
+/** The address of four bytes, or of sixteen, in the order of the network. */
+export function addressFrom(bytes: Uint8Array): Address {
+  return mustParseAddress(bytes.length === 4 ? bytes.join(".") : bytes.toHex().replace(/....(?!$)/g, "$&:"));
+}
+
 /** The prefix of a single address. */
 export function prefixOf(address: Address): Prefix {
   return withLength(address, longestFor(address));

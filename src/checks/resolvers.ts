@@ -1,8 +1,8 @@
 import type { Address } from "../base/address.ts";
+import { TYPE } from "../base/dns-message.ts";
 import { RCODE } from "../dns/answer.ts";
 import { questionAbout } from "../dns/question.ts";
 import type { Upstream } from "../dns/upstream.ts";
-import { TYPE } from "../dns/wire.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { exitMarkOf } from "../network/slot.ts";
 import { resolversInside } from "../tunnel/mtu.ts";

@@ -1,14 +1,16 @@
+import { type Address, addressFrom, isHostAddress, isPrivate, unmapped } from "../base/address.ts";
 import {
-  type Address,
-  isHostAddress,
-  isPrivate,
-  mustParseAddress,
-  parseAddress,
-  unmapped,
-} from "../base/address.ts";
-import { FLAG, OPT_BYTES, type Question, writeOpt } from "./question.ts";
+  FLAG,
+  HEADER_BYTES,
+  Malformed,
+  nameIn,
+  type Record,
+  recordsIn,
+  TYPE,
+  viewOf,
+} from "../base/dns-message.ts";
+import { OPT_BYTES, type Question, writeOpt } from "./question.ts";
 import { reachableIn } from "./reachable.ts";
-import { HEADER_BYTES, Malformed, nameIn, type Record, recordsIn, TYPE, viewOf } from "./wire.ts";
 
 /** Devices and the kernel keep an address for at least this long. */
 export const SHORTEST_TTL_SECONDS = 60;
@@ -30,7 +32,7 @@ export const RCODE = {
   badVersion: 16,
 } as const;
 
-const [RECURSION_AVAILABLE, RCODE_BITS] = [0x0080, 0x000f];
+const RCODE_BITS = 0x000f;
 const BINDINGS: ReadonlySet<number> = new Set([TYPE.svcb, TYPE.https]);
 /** Keys of SVCB and HTTPS records (RFC 9460, section 14.3.2). */
 const HINTS: { [key: number]: number } = { 4: 4, 6: 16 };
@@ -117,7 +119,7 @@ export function answerTo(question: Question, answer: Answer, ageSeconds: number)
   copy.set(message);
   const view = viewOf(copy);
   view.setUint16(0, question.id);
-  view.setUint16(2, view.getUint16(2) | FLAG.recursion | RECURSION_AVAILABLE);
+  view.setUint16(2, view.getUint16(2) | FLAG.recursion | FLAG.recursionAvailable);
   copy.set(question.bytes, HEADER_BYTES);
   for (const at of ttlsAt) view.setUint32(at, Math.max(1, view.getUint32(at) - ageSeconds));
   if (question.hasEdns) {
@@ -149,7 +151,7 @@ export function ownAnswer(
   view.setUint16(0, question.id);
   view.setUint16(
     2,
-    FLAG.response | RECURSION_AVAILABLE | (question.flags & FLAG.recursion) | (rcode & RCODE_BITS),
+    FLAG.response | FLAG.recursionAvailable | (question.flags & FLAG.recursion) | (rcode & RCODE_BITS),
   );
   view.setUint16(4, 1);
   view.setUint16(6, records.length);
@@ -229,16 +231,9 @@ function hintsIn(
 /** Throws `Malformed` if the bytes are not addresses of this size, or more than `most`. */
 function addressesFrom(bytes: Uint8Array, size: number, most: number): Address[] {
   if (bytes.length === 0 || bytes.length % size !== 0 || bytes.length > size * most) throw new Malformed();
-  return Array.from({ length: bytes.length / size }, (_, index) => {
-    const own = bytes.subarray(index * size, (index + 1) * size);
-    if (size === 4) return mustParseAddress(own.join("."));
-    const groups = Array.from({ length: 8 }, (_, group) =>
-      viewOf(own)
-        .getUint16(2 * group)
-        .toString(16),
-    );
-    return parseAddress(groups.join(":")) ?? mustParseAddress("::");
-  });
+  return Array.from({ length: bytes.length / size }, (_, index) =>
+    addressFrom(bytes.subarray(index * size, (index + 1) * size)),
+  );
 }
 
 function raise(view: DataView, at: number): void {

@@ -1,10 +1,10 @@
 import type { Address } from "../base/address.ts";
+import { viewOf } from "../base/dns-message.ts";
 import { type Answer, RCODE, SHORTEST_TTL_SECONDS } from "./answer.ts";
 import type { Pending } from "./asking-socket.ts";
 import { type Heard, heardIn } from "./heard.ts";
 import type { KnownResolver } from "./known-resolver.ts";
 import { type Question, queryFor, type Style } from "./question.ts";
-import { viewOf } from "./wire.ts";
 
 /** A query may get lost; the next one goes to the next resolver. */
 const REPEAT_AFTER_MS = [600, 1_200, 2_000, 3_000, 4_000, 5_000];

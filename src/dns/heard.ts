@@ -1,6 +1,5 @@
+import { FLAG, HEADER_BYTES, recordsIn, TYPE, viewOf } from "../base/dns-message.ts";
 import { type Answer, answerIn, questionEndOf, RCODE } from "./answer.ts";
-import { FLAG } from "./question.ts";
-import { HEADER_BYTES, recordsIn, TYPE, viewOf } from "./wire.ts";
 
 const RCODE_BITS = 0x000f;
 const CAPITAL = { first: 0x41, last: 0x5a, bit: 0x20 };

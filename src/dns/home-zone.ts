@@ -1,10 +1,10 @@
 import { type Address, bytesOf, contains, familyOf, type Prefix, parseAddress } from "../base/address.ts";
+import { nameBytes, TYPE } from "../base/dns-message.ts";
 import { HOME_ZONE, isInHomeZone } from "../base/home-zone.ts";
 import { type OwnRecord, ownAnswer, RCODE, SHORTEST_TTL_SECONDS } from "./answer.ts";
 import { HomeNames, type NamedDevice } from "./home-names.ts";
 import { noSuchName, nothingOfThisType } from "./negative.ts";
 import type { Question } from "./question.ts";
-import { nameBytes, TYPE } from "./wire.ts";
 
 /** Reading the devices takes files, so that many questions share one look. */
 const LOOK_EVERY_MS = 2_000;

@@ -1,7 +1,7 @@
+import { nameBytes, TYPE } from "../base/dns-message.ts";
 import { GATEWAY_LABEL, HOME_ZONE } from "../base/home-zone.ts";
 import { ownAnswer, RCODE } from "./answer.ts";
 import type { Question } from "./question.ts";
-import { nameBytes, TYPE } from "./wire.ts";
 
 /** So that a rule that is removed is not noticed late (RFC 2308, section 5). */
 const TTL_SECONDS = 10;

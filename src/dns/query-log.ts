@@ -1,4 +1,5 @@
 import type { Bus } from "../base/bus.ts";
+import { TYPE } from "../base/dns-message.ts";
 import type { Log } from "../base/log.ts";
 import { formatExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
@@ -8,7 +9,6 @@ import type { Host } from "../system/host.ts";
 import type { DnsEvents } from "./events.ts";
 import type { Question } from "./question.ts";
 import type { QueryLogged, QueryLogShown } from "./schema.ts";
-import { TYPE } from "./wire.ts";
 
 const MAX_QUERIES = 2_000;
 const LENGTH_MS = QUERY_LOG_MINUTES * 60_000;

@@ -1,5 +1,7 @@
 import {
+  FLAG,
   HEADER_BYTES,
+  IN,
   MAX_LABEL_BYTES,
   Malformed,
   nameBytes,
@@ -7,7 +9,7 @@ import {
   recordsIn,
   TYPE,
   viewOf,
-} from "./wire.ts";
+} from "../base/dns-message.ts";
 
 /** The longest query that is read. One has a name and a few options. */
 export const MAX_QUERY_BYTES = 1_232;
@@ -15,10 +17,8 @@ export const MAX_QUERY_BYTES = 1_232;
 export const UDP_ANSWER_BYTES = 1_232;
 /** What a client without EDNS takes over UDP (RFC 1035, section 2.3.4). */
 const PLAIN_UDP_BYTES = 512;
-export const IN = 1;
 
-/** The flags of a header (RFC 1035, section 4.1.1; RFC 4035, section 3.2). */
-export const FLAG = { response: 0x8000, opcode: 0x7800, truncated: 0x0200, recursion: 0x0100 };
+/** Flags of a header (RFC 4035, section 3.2). */
 const CHECKING_DISABLED = 0x0010;
 const AUTHENTIC_DATA = 0x0020;
 /** In the TTL field of the OPT record (RFC 6891, section 6.1.3). */

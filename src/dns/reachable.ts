@@ -1,6 +1,15 @@
-import { HEADER_BYTES, Malformed, nameIn, plainName, type Record, recordsIn, TYPE, viewOf } from "./wire.ts";
+import {
+  HEADER_BYTES,
+  IN,
+  Malformed,
+  nameIn,
+  plainName,
+  type Record,
+  recordsIn,
+  TYPE,
+  viewOf,
+} from "../base/dns-message.ts";
 
-const IN = 1;
 /** Below the name of a DNAME, its answer has a CNAME for the name that was asked (RFC 6672). */
 const OF_NAMES_ABOVE: ReadonlySet<number> = new Set([TYPE.dname, TYPE.rrsig]);
 /** Each is looked up in all lists, whenever a device asks. Resolvers follow a dozen. */

@@ -8,6 +8,7 @@ import {
   type Prefix,
   unmapped,
 } from "../base/address.ts";
+import { TYPE } from "../base/dns-message.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Shares } from "../base/shares.ts";
@@ -26,7 +27,6 @@ import { type Question, questionIn } from "./question.ts";
 import { isOfResolver, staysAtHome } from "./special-names.ts";
 import { refusalOf, refusalTo } from "./unanswerable.ts";
 import type { ExitResolvers, Upstream } from "./upstream.ts";
-import { TYPE } from "./wire.ts";
 
 /** Queries for whole zones and for records of every type are not answered (RFC 8482). */
 const META_TYPES: ReadonlySet<number> = new Set([251, 252, 253, 254, 255]);

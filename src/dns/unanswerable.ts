@@ -1,6 +1,6 @@
+import { FLAG, HEADER_BYTES, IN, viewOf } from "../base/dns-message.ts";
 import { RCODE } from "./answer.ts";
-import { FLAG, IN, type Question } from "./question.ts";
-import { HEADER_BYTES, viewOf } from "./wire.ts";
+import type { Question } from "./question.ts";
 
 /** The code for a question that is never forwarded; null for the usual ones. EDNS has one version. */
 export function refusalOf({ class: group, ednsVersion }: Question): number | null {

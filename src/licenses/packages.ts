@@ -2,7 +2,6 @@
 export const PACKAGES: readonly string[] = [
   "@borewit/text-codec",
   "@elysiajs/swagger",
-  "@leichtgewicht/ip-codec",
   "@noble/ciphers",
   "@noble/curves",
   "@noble/hashes",
@@ -20,7 +19,6 @@ export const PACKAGES: readonly string[] = [
   "commander",
   "cookie",
   "debug",
-  "dns-packet",
   "elysia",
   "exact-mirror",
   "fast-decode-uri-component",

@@ -1,5 +1,4 @@
-import ipaddr from "ipaddr.js";
-import { type Address, isLinkLocal, parseAddress } from "../base/address.ts";
+import { type Address, addressFrom, isLinkLocal } from "../base/address.ts";
 import { checksumOf, HEADER_BYTES, HOP_LIMIT, ICMPV6, icmpv6Packet } from "./icmpv6.ts";
 
 /** The advertisement of an IPv6 router to the devices of its link. */
@@ -34,8 +33,8 @@ export function routerAdvertisementIn(packet: Uint8Array): RouterAdvertisement |
   if (view.length < HEADER_BYTES + FIXED_BYTES || view[6] !== ICMPV6 || view[7] !== HOP_LIMIT) return null;
   const length = view.readUInt16BE(4);
   const message = view.subarray(HEADER_BYTES, HEADER_BYTES + length);
-  const router = addressIn(view.subarray(8, 24));
-  if (length < FIXED_BYTES || message.length < length || router === null || !isLinkLocal(router)) return null;
+  const router = addressFrom(view.subarray(8, 24));
+  if (length < FIXED_BYTES || message.length < length || !isLinkLocal(router)) return null;
   if (message[0] !== ADVERTISEMENT || message[1] !== 0) return null;
   if (checksumOf(view.subarray(8, HEADER_BYTES), message) !== 0) return null;
   const options = optionsIn(message.subarray(FIXED_BYTES));
@@ -74,13 +73,7 @@ function routeLifetimeOf(option: Buffer): number {
 function resolversIn(option: Buffer = Buffer.alloc(0)): Address[] {
   if (option.length < 24 || option.readUInt32BE(4) === 0) return [];
   const all: Address[] = [];
-  for (let at = 8; at + 16 <= option.length && all.length < MAX_RESOLVERS; at += 16) {
-    const address = addressIn(option.subarray(at, at + 16));
-    if (address !== null) all.push(address);
-  }
+  for (let at = 8; at + 16 <= option.length && all.length < MAX_RESOLVERS; at += 16)
+    all.push(addressFrom(option.subarray(at, at + 16)));
   return all;
-}
-
-function addressIn(bytes: Uint8Array): Address | null {
-  return parseAddress(ipaddr.fromByteArray([...bytes]).toString());
 }

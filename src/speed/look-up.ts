@@ -1,7 +1,7 @@
 import { type Address, parseAddress } from "../base/address.ts";
+import { TYPE } from "../base/dns-message.ts";
 import { questionAbout } from "../dns/question.ts";
 import type { ExitResolvers, Upstream } from "../dns/upstream.ts";
-import { TYPE } from "../dns/wire.ts";
 import { refused } from "./refusals.ts";
 
 /** The addresses of a name, as the resolvers of a tunnel know them, which are asked inside it. */

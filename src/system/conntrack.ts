@@ -1,5 +1,5 @@
 import { ptr } from "bun:ffi";
-import { type Address, mustParseAddress } from "../base/address.ts";
+import { addressFrom } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import { Call } from "./call.ts";
 import type { Connection, Direction } from "./host.ts";
@@ -142,7 +142,7 @@ function connectionIn(attributes: Attributes): Connection | null {
 function directionIn(tuple: Attributes): Direction {
   const ip = attributesIn(tuple.get(TUPLE.ip));
   const proto = attributesIn(tuple.get(TUPLE.proto));
-  const address = (four: number, six: number) => addressIn(ip.get(four) ?? ip.get(six) ?? Buffer.alloc(4));
+  const address = (four: number, six: number) => addressFrom(ip.get(four) ?? ip.get(six) ?? Buffer.alloc(4));
   const port = (type: number) => proto.get(type)?.readUInt16BE() ?? 0;
   return {
     source: address(IP.source4, IP.source6),
@@ -150,11 +150,6 @@ function directionIn(tuple: Attributes): Direction {
     destination: address(IP.destination4, IP.destination6),
     destinationPort: port(PROTO.destination),
   };
-}
-
-function addressIn(bytes: Buffer): Address {
-  const text = bytes.length === 4 ? bytes.join(".") : bytes.toString("hex").replace(/....(?!$)/g, "$&:");
-  return mustParseAddress(text);
 }
 
 /** By tuple, zone and number: never a connection that has taken the place of the one that was looked at. */

@@ -1,6 +1,7 @@
 import dgram from "node:dgram";
 import { isIPv6 } from "node:net";
-import { decode, encode, RECURSION_DESIRED, type RecordType } from "dns-packet";
+import { addressFrom } from "../base/address.ts";
+import { answersIn, FLAG, queryAbout, TYPE } from "../base/dns-message.ts";
 import { GatewayError } from "../base/errors.ts";
 
 /** How long to wait for one resolver before the next is tried. */
@@ -17,33 +18,23 @@ export async function lookup(
 ): Promise<string[]> {
   for (const resolver of resolvers) {
     const answers = [
-      ...(await ask(name, "A", resolver, sourcePort)),
-      ...(await ask(name, "AAAA", resolver, sourcePort)),
+      ...(await ask(name, TYPE.a, resolver, sourcePort)),
+      ...(await ask(name, TYPE.aaaa, resolver, sourcePort)),
     ];
     if (answers.length > 0) return answers;
   }
   throw new GatewayError("unable", `the name ${name} does not resolve`);
 }
 
-async function ask(
-  name: string,
-  type: "A" | "AAAA",
-  resolver: string,
-  sourcePort: number,
-): Promise<string[]> {
+async function ask(name: string, type: number, resolver: string, sourcePort: number): Promise<string[]> {
   const id = crypto.getRandomValues(new Uint16Array(1))[0] ?? 0;
-  const query = encode({
-    type: "query",
-    id,
-    flags: RECURSION_DESIRED,
-    questions: [{ type: type as RecordType, name }],
-  });
+  const query = queryAbout(id, name, type, FLAG.recursion);
   const socket = dgram.createSocket(isIPv6(resolver) ? "udp6" : "udp4");
   const { promise, resolve } = Promise.withResolvers<string[]>();
   const timer = setTimeout(() => resolve([]), ANSWER_TIMEOUT_MS);
   socket.on("error", () => resolve([]));
   socket.on("message", (message, from) => {
-    if (from.port === 53) resolve(answersOf(message, id, type) ?? []);
+    if (from.port === 53) resolve(addressesIn(message, id, type));
   });
   socket.bind(sourcePort, () => {
     // On a connected socket the kernel drops answers that are not from this resolver.
@@ -60,12 +51,10 @@ async function ask(
   }
 }
 
-function answersOf(message: Buffer, id: number, type: "A" | "AAAA"): string[] | null {
-  try {
-    const packet = decode(message);
-    if (packet.id !== id) return null;
-    return (packet.answers ?? []).flatMap((answer) => (answer.type === type ? [answer.data as string] : []));
-  } catch {
-    return null;
-  }
+/** Of this type, whichever name has them: an alias leads to another one. */
+export function addressesIn(message: Uint8Array, id: number, type: number): string[] {
+  const length = type === TYPE.a ? 4 : 16;
+  return (answersIn(message, id) ?? [])
+    .filter((answer) => answer.type === type && answer.dataEnd - answer.dataAt === length)
+    .map(({ dataAt, dataEnd }) => addressFrom(message.subarray(dataAt, dataEnd)));
 }

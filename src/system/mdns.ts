@@ -1,7 +1,7 @@
 import dgram from "node:dgram";
 import { isIPv6 } from "node:net";
-import { decode, encode, type RecordType } from "dns-packet";
 import ipaddr from "ipaddr.js";
+import { answersIn, plainName, queryAbout, TYPE } from "../base/dns-message.ts";
 
 const PORT = 5353;
 /** Avahi takes 0.6 s, a sleeping phone longer. */
@@ -20,7 +20,7 @@ const DOMAIN = ".local";
 export async function hostNameOf(address: string): Promise<string | null> {
   const question = reverseName(address);
   const id = crypto.getRandomValues(new Uint16Array(1))[0] ?? 0;
-  const query = encode({ type: "query", id, questions: [{ type: "PTR" as RecordType, name: question }] });
+  const query = queryAbout(id, question, TYPE.ptr, 0);
   const socket = dgram.createSocket(isIPv6(address) ? "udp6" : "udp4");
   const { promise, resolve } = Promise.withResolvers<string | null>();
   const timer = setTimeout(() => resolve(null), ANSWER_TIMEOUT_MS);
@@ -51,15 +51,22 @@ export async function hostNameOf(address: string): Promise<string | null> {
 /** The name in an answer to this question; null if it has none, undefined if it is not an answer to it. */
 export function nameIn(message: Uint8Array, id: number, question: string): string | null | undefined {
   if (message.length > MAX_BYTES) return undefined;
+  const answers = answersIn(message, id);
+  if (answers === null) return undefined;
+  const answer = answers.find(({ type, name }) => type === TYPE.ptr && name === question);
+  if (answer === undefined) return null;
+  const name = nameAt(message, answer.dataAt);
+  return name?.toLowerCase().endsWith(DOMAIN) ? name.slice(0, -DOMAIN.length) : name;
+}
+
+/** As the host writes it: with capitals, and in UTF-8 (RFC 6762, section 16). */
+function nameAt(message: Uint8Array, start: number): string | undefined {
   try {
-    const packet = decode(Buffer.from(message));
-    if (packet.id !== id || packet.type !== "response") return undefined;
-    for (const answer of packet.answers ?? []) {
-      if (answer.type !== "PTR" || answer.name.toLowerCase() !== question) continue;
-      const name = answer.data;
-      return name.toLowerCase().endsWith(DOMAIN) ? name.slice(0, -DOMAIN.length) : name;
-    }
-    return null;
+    const { bytes } = plainName(message, start);
+    const labels: string[] = [];
+    for (let at = 0; bytes[at]; at += 1 + (bytes[at] ?? 0))
+      labels.push(new TextDecoder().decode(bytes.subarray(at + 1, at + 1 + (bytes[at] ?? 0))));
+    return labels.join(".");
   } catch {
     return undefined;
   }

@@ -1,6 +1,6 @@
 import dgram from "node:dgram";
 import { isIPv6 } from "node:net";
-import { decode, encode, type Packet, RECURSION_DESIRED } from "dns-packet";
+import { FLAG, HEADER_BYTES, queryAbout, TYPE, viewOf } from "../base/dns-message.ts";
 
 /** A query may get lost, so an unanswered one is repeated. */
 const SENT_AT_MS = [0, 800, 2_500];
@@ -12,6 +12,9 @@ const FOLLOWED_WITHIN_MS = 1_500;
 const NAME = "ipv4only.arpa";
 /** Bytes of the headers of IP and UDP. */
 const HEADERS = { 4: 20 + 8, 6: 40 + 8 };
+/** Of an OPT record without options (RFC 6891, section 6.1.2), and of the head of an option. */
+const [OPT_BYTES, OPTION_BYTES] = [11, 4];
+const PADDING = 12;
 /** Answers need not be long (RFC 9715). */
 const ANSWER_BYTES = 1_232;
 
@@ -52,37 +55,25 @@ export async function probeResolver(resolver: string, sizes: readonly number[]):
   return sizes.filter((size) => answered.has(size));
 }
 
-function queryOf(id: number, bytes: number, resolver: string): Buffer {
-  const bare = encode(query(id, 0)).length;
-  return encode(query(id, Math.max(0, bytes - HEADERS[isIPv6(resolver) ? 6 : 4] - bare)));
+/** A query that makes an IP packet of so many bytes, by a padding option in its OPT record. */
+function queryOf(id: number, bytes: number, resolver: string): Uint8Array {
+  const bare = queryAbout(id, NAME, TYPE.a, FLAG.recursion);
+  const least = bare.length + OPT_BYTES + OPTION_BYTES;
+  const query = new Uint8Array(Math.max(least, bytes - HEADERS[isIPv6(resolver) ? 6 : 4]));
+  query.set(bare);
+  const view = viewOf(query);
+  // One additional record.
+  view.setUint16(10, 1);
+  view.setUint16(bare.length + 1, TYPE.opt);
+  view.setUint16(bare.length + 3, ANSWER_BYTES);
+  view.setUint16(bare.length + 9, query.length - bare.length - OPT_BYTES);
+  view.setUint16(bare.length + OPT_BYTES, PADDING);
+  view.setUint16(bare.length + OPT_BYTES + 2, query.length - least);
+  return query;
 }
 
-function query(id: number, padding: number): Packet {
-  return {
-    type: "query",
-    id,
-    flags: RECURSION_DESIRED,
-    questions: [{ type: "A", name: NAME }],
-    additionals: [
-      {
-        type: "OPT",
-        name: ".",
-        udpPayloadSize: ANSWER_BYTES,
-        extendedRcode: 0,
-        ednsVersion: 0,
-        flags: 0,
-        flag_do: false,
-        options: [{ code: 12, type: "PADDING", length: padding }],
-      },
-    ],
-  };
-}
-
-function idIn(message: Buffer): number | null {
-  try {
-    const { id, type } = decode(message);
-    return type === "response" ? (id ?? null) : null;
-  } catch {
-    return null;
-  }
+function idIn(message: Uint8Array): number | null {
+  if (message.length < HEADER_BYTES) return null;
+  const view = viewOf(message);
+  return (view.getUint16(2) & FLAG.response) === 0 ? null : view.getUint16(0);
 }

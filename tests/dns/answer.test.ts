@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Answer as Record } from "dns-packet";
+import { Malformed, viewOf } from "../../src/base/dns-message.ts";
 import {
   type Answer,
   answerIn,
@@ -11,7 +12,6 @@ import {
 } from "../../src/dns/answer.ts";
 import { noSuchName } from "../../src/dns/negative.ts";
 import { type Question, queryFor, questionIn } from "../../src/dns/question.ts";
-import { Malformed, viewOf } from "../../src/dns/wire.ts";
 import { ip } from "../fake/address.ts";
 import { a, decoded, httpsReply, OPT, query, reply } from "./messages.ts";
 

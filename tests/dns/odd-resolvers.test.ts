@@ -1,8 +1,8 @@
 import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import dgram from "node:dgram";
+import { viewOf } from "../../src/base/dns-message.ts";
 import { type Question, questionIn } from "../../src/dns/question.ts";
 import { Upstream } from "../../src/dns/upstream.ts";
-import { viewOf } from "../../src/dns/wire.ts";
 import { needsRoot } from "../fast.ts";
 import { a, query, reply } from "./messages.ts";
 import { ADDRESS, good, type Manner, OddResolver, records, socketsTo } from "./odd-resolver.ts";

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { DecodedPacket, Answer as Record } from "dns-packet";
 import type { HostName } from "../../src/base/address.ts";
+import { viewOf } from "../../src/base/dns-message.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Matcher, type Rule } from "../../src/destinations/rules.ts";
 import { formatExit } from "../../src/devices/exit.ts";
@@ -9,7 +10,6 @@ import { publicHomeOf } from "../../src/dns/public-home.ts";
 import { type Question, queryFor } from "../../src/dns/question.ts";
 import { MAX_EACH_SECOND, MAX_UNDER_WAY, OTHERS, Resolver } from "../../src/dns/resolver.ts";
 import type { ExitResolvers } from "../../src/dns/upstream.ts";
-import { viewOf } from "../../src/dns/wire.ts";
 import type { Exit } from "../../src/killswitch/policy.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { slow } from "../fast.ts";

@@ -8,12 +8,23 @@ export const MAX_LABEL_BYTES = 63;
 const MAX_POINTERS = 127;
 /** Bytes of a record between its name and its data: type, class, TTL, length. */
 const FIXED_BYTES = 10;
+/** Bytes of a question behind its name: type and class. */
+const QUESTION_FIXED_BYTES = 4;
 /** An answer has a few records, and one of a large site some dozens. */
 const MAX_RECORDS = 256;
 
 export const TYPE = {
   ...{ a: 1, ns: 2, cname: 5, soa: 6, ptr: 12, aaaa: 28, dname: 39, opt: 41, rrsig: 46 },
   ...{ svcb: 64, https: 65 },
+};
+
+/** The class of the internet. */
+export const IN = 1;
+
+/** The flags of a header (RFC 1035, section 4.1.1). */
+export const FLAG = {
+  ...{ response: 0x8000, opcode: 0x7800, authoritative: 0x0400, truncated: 0x0200 },
+  ...{ recursion: 0x0100, recursionAvailable: 0x0080 },
 };
 
 /** Thrown for a malformed message. It does not quote the content. */
@@ -30,6 +41,35 @@ export interface Record {
   ttlAt: number;
   dataAt: number;
   dataEnd: number;
+}
+
+/** A query with one question. Throws a `RangeError` for a name that DNS cannot have. */
+export function queryAbout(id: number, name: string, type: number, flags: number): Uint8Array {
+  const question = nameBytes(name);
+  const query = new Uint8Array(HEADER_BYTES + question.length + QUESTION_FIXED_BYTES);
+  const view = viewOf(query);
+  view.setUint16(0, id);
+  view.setUint16(2, flags);
+  view.setUint16(4, 1);
+  query.set(question, HEADER_BYTES);
+  view.setUint16(HEADER_BYTES + question.length, type);
+  view.setUint16(HEADER_BYTES + question.length + 2, IN);
+  return query;
+}
+
+/** The answers in a response to the query with this id; null for anything else. */
+export function answersIn(message: Uint8Array, id: number): Record[] | null {
+  if (message.length < HEADER_BYTES) return null;
+  const view = viewOf(message);
+  const questions = view.getUint16(4);
+  const isResponse = (view.getUint16(2) & FLAG.response) !== 0;
+  if (view.getUint16(0) !== id || !isResponse || questions > 1) return null;
+  try {
+    const end = questions === 0 ? HEADER_BYTES : nameIn(message, HEADER_BYTES).end + QUESTION_FIXED_BYTES;
+    return recordsIn(message, end).filter(({ section }) => section === "answer");
+  } catch {
+    return null;
+  }
 }
 
 /** The records behind the questions. Throws `Malformed`. */
@@ -107,9 +147,13 @@ function labelIn(message: Uint8Array, at: number, length: number): string {
   return label;
 }
 
-/** A name as it lies in a message. */
+/** A name as it lies in a message. Throws a `RangeError` for one that DNS cannot have. */
 export function nameBytes(name: string): number[] {
-  return [...name.split(".").flatMap((label) => [label.length, ...Buffer.from(label)]), 0];
+  const labels = (name === "" ? [] : name.split(".")).map((label) => Buffer.from(label));
+  const bytes = [...labels.flatMap((label) => [label.length, ...label]), 0];
+  const isPossible = labels.every(({ length }) => length > 0 && length <= MAX_LABEL_BYTES);
+  if (!isPossible || bytes.length > MAX_NAME_BYTES) throw new RangeError("no name of DNS");
+  return bytes;
 }
 
 export function viewOf(message: Uint8Array): DataView {
