@@ -123,6 +123,11 @@ export class Browser {
   }
 }
 
+/** Counts clicks, also those on a page that was left. It is to run before the page's scripts. */
+export const COUNTS_CLICKS = `addEventListener("click", ({ isTrusted }) => {
+  if (isTrusted) sessionStorage.setItem("clicks", Number(sessionStorage.getItem("clicks")) + 1);
+}, true)`;
+
 /** A page in a browser. Expressions run in the page, and are texts, because its types are not those of a test. */
 export class Tab {
   /** What it has asked for, WebSockets included. */
@@ -158,6 +163,11 @@ export class Tab {
     // Firefox's way to this is not one of BiDi's.
     if (this.isChromium)
       await this.page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }]);
+  }
+
+  /** How often the mouse or a key has clicked something, if the page was opened with `COUNTS_CLICKS`. */
+  async clicks(): Promise<number> {
+    return Number(await this.page.evaluate(`sessionStorage.getItem("clicks")`));
   }
 
   /** The visible text of the first element that matches; null if there is none. */
@@ -304,7 +314,9 @@ export class Tab {
   private async target(name: string): Promise<ElementHandle | null> {
     const look = `(() => {
       const scope = document.querySelector("dialog[open]") ?? document;
-      const isIt = (each) => each.innerText.trim() === ${JSON.stringify(name)} || each.ariaLabel === ${JSON.stringify(name)};
+      // In the picture of the home, a sentence for screen readers follows.
+      const title = (each) => (each.matches(".row-label") ? each.querySelector("strong") : each).innerText.trim();
+      const isIt = (each) => title(each) === ${JSON.stringify(name)} || each.ariaLabel === ${JSON.stringify(name)};
       return [...scope.querySelectorAll("button, a")].find(isIt) ?? null;
     })()`;
     return (await this.page.evaluateHandle(look)).asElement() as ElementHandle | null;
@@ -386,7 +398,7 @@ export class Tab {
 }
 
 const barIs = (position: string) =>
-  `{ const bar = document.querySelector(".navigation ul"); if (bar) bar.style.position = "${position}"; }`;
+  `for (const bar of document.querySelectorAll(".navigation ul, .chosen-bar")) bar.style.position = "${position}"`;
 
 /** Elements that reach beyond the right edge of the page. */
 const TOO_WIDE = `(() => {

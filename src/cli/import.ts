@@ -1,6 +1,9 @@
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { GatewayError, messageOf } from "../base/errors.ts";
+import { Success } from "../http/answers.ts";
 import { Imported } from "../http/schema.ts";
+import { clientFile, clientFileName } from "../remote/client-file.ts";
+import { AddedRemoteDevice } from "../remote/schema.ts";
 import {
   ARCHIVE_WORDS,
   configIn,
@@ -12,6 +15,9 @@ import {
   serverNameOf,
 } from "../shared/config-files.ts";
 import { FILE_WORDS } from "../shared/foreign-files.ts";
+import { type GluetunFile, gluetunIn } from "../shared/gluetun-file.ts";
+import { placeIn } from "../shared/place-guess.ts";
+import { type WgEasyClient, wgEasyIn } from "../shared/wg-easy.ts";
 import { entriesOf, isZip, ZipError, type ZipFault } from "../shared/zip.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
@@ -26,7 +32,9 @@ interface Config {
   /** The path, and the entry's name in an archive. */
   file: string;
   name: string;
-  text: string | GatewayError;
+  text: string | GatewayError | WgEasyClient;
+  /** What a person is to know of it. */
+  notes?: readonly string[];
 }
 
 interface Outcome {
@@ -53,27 +61,80 @@ export async function importFiles(api: Api, paths: readonly string[], name?: str
   };
 }
 
-async function importOne(api: Api, { file, name, text }: Config): Promise<Outcome> {
+async function importOne(api: Api, { file, name, text, notes }: Config): Promise<Outcome> {
   try {
     if (text instanceof GatewayError) throw text;
-    const { warnings } = await api.post("/api/import", Imported, { name, config: text });
+    if (typeof text === "object")
+      return { file, name, success: true, warnings: [await bringOver(api, text)] };
+    const location = placeIn(name);
+    const { warnings } = await api.post("/api/import", Imported, {
+      name,
+      config: text,
+      ...(location !== null && { location }),
+    });
     return { file, name, success: true, ...(warnings && { warnings }) };
   } catch (error) {
     // Without a gateway the other files would only fail in the same way.
     if (!(error instanceof GatewayError)) throw error;
-    return { file, name, success: false, error: error.message };
+    return { file, name, success: false, error: error.message, ...(notes && { warnings: [...notes] }) };
   }
 }
 
 async function configsIn(path: string): Promise<Config[]> {
   try {
     const bytes = read(path);
-    return isZip(bytes) ? await unpacked(path, bytes) : [configOf(path, serverNameOf(path), bytes)];
+    if (isZip(bytes)) return await unpacked(path, bytes);
+    return ofOthers(path, bytes) ?? [configOf(path, serverNameOf(path), bytes)];
   } catch (cause) {
     // The line begins with the path, which the message ends with.
     const fault = faultOf(cause).replace(` (${path})`, "");
     return [{ file: path, name: serverNameOf(path), text: unable(fault, cause) }];
   }
+}
+
+/** What other programs keep: the clients of wg-easy come over; for gluetun's settings there are commands. */
+function ofOthers(path: string, bytes: Uint8Array): Config[] | null {
+  if (bytes.length > MAX_CONFIG_BYTES) return null;
+  const content = new TextDecoder().decode(bytes);
+  const wgEasy = wgEasyIn(content);
+  if (wgEasy !== null)
+    return [
+      ...wgEasy.clients.map((client) => ({
+        file: `${path}: ${client.name}`,
+        name: client.name,
+        text: client,
+      })),
+      ...wgEasy.left.map((name) => ({ file: `${path}: ${name}`, name, text: unable(NO_CLIENT) })),
+    ];
+  const gluetun = gluetunIn(content);
+  if (gluetun === null) return null;
+  return [{ file: path, name: path, text: unable(GLUETUN), notes: commandsOf(gluetun) }];
+}
+
+const NO_CLIENT = "is disabled there, or has no keys";
+const GLUETUN = "is a file of gluetun: nothing was changed; these commands do what it asks for";
+
+function commandsOf({ provider, commands, left }: GluetunFile): string[] {
+  return [
+    ...commands,
+    ...(commands.some((each) => each.includes("account login"))
+      ? []
+      : [`for servers of ${provider}, import its WireGuard files: portcullis import FILE.conf`]),
+    ...(left.length === 0 ? [] : [`no command here for ${left.join(", ")}`]),
+  ];
+}
+
+/** The client keeps its keys and gets a new file: the gateway has another key, address and endpoint than wg-easy had. */
+async function bringOver(api: Api, { name, publicKey, privateKey }: WgEasyClient): Promise<string> {
+  const added = await api.post("/api/remote/devices", AddedRemoteDevice, { name, public_key: publicKey });
+  const path = clientFileName(name);
+  try {
+    writeFileSync(path, clientFile(added, privateKey, "everything"), { mode: 0o600, flag: "wx" });
+  } catch (cause) {
+    await api.delete(`/api/remote/devices/${encodeURIComponent(added.name)}`, Success);
+    throw unable(`its new file could not be written, so it was not added: ${messageOf(cause)}`, cause);
+  }
+  return `may come in from outside with its new file ${path}, which the WireGuard app there needs`;
 }
 
 function read(path: string): Uint8Array {

@@ -161,7 +161,13 @@ export async function importAs(former: Result, name: string): Promise<void> {
 }
 
 async function send(file: string, name: string, config: string): Promise<Result> {
-  const { warnings = [] } = await change<Static<typeof Imported>>("POST", "import", { name, config });
+  const { placeIn } = await import("../shared/place-guess.ts");
+  const location = placeIn(name);
+  const { warnings = [] } = await change<Static<typeof Imported>>("POST", "import", {
+    name,
+    config,
+    ...(location !== null && { location }),
+  });
   return { file, name, notes: warnings.map((each) => inItsWords(sentenceFrom(each))) };
 }
 

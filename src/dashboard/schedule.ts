@@ -90,7 +90,7 @@ export function whoIn(device: string, devices: Devices): string {
   return known === undefined ? device : titleOf(known);
 }
 
-function whenOf({ at = "", until, days, every_hours }: Schedule): string {
+export function whenOf({ at = "", until, days, every_hours }: Schedule): string {
   if (every_hours !== undefined)
     return say("{count, plural, =1 {every hour} one {every # hour} other {every # hours}}", {
       count: every_hours,

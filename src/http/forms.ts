@@ -9,7 +9,7 @@ import { NewTarget } from "../notifications/schema.ts";
 import { Credentials } from "../providers/schema.ts";
 import { NewRemoteDevice } from "../remote/schema.ts";
 import { ScheduleBody } from "../schedules/schema.ts";
-import { CustomServer, ImportedConfig } from "../servers/schema.ts";
+import { CustomServer, ImportedConfig, ImportedPlace } from "../servers/schema.ts";
 import { TUNNEL_NAME } from "../shared/bounds.ts";
 import { SpeedBody } from "../speed/schema.ts";
 import { BackupRequest, RestoreRequest } from "./backup-schema.ts";
@@ -36,6 +36,7 @@ const FORMS = {
   file: ImportedConfig,
   forward: Type.Object({ ...ForwardChange.properties, device: Name, port: Port }),
   line: Line,
+  place: ImportedPlace,
   network: Type.Object({ ...DeviceChange.properties, prefix: Name }),
   notification: NewTarget,
   quality: ShownSettings.properties.quality,

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { CustomServer, ImportedConfig, type Stored } from "../servers/schema.ts";
+import { CustomServer, ImportedConfig, ImportedPlace, type Stored } from "../servers/schema.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import { answers, DONE } from "./answers.ts";
 import type { Domain } from "./domain.ts";
@@ -75,6 +75,20 @@ export const ownServerRoutes = [
       const warnings = catalogue.importConfig(body, (config) => tunnels.assertNoClash(config));
       return warnings.length > 0 ? { success: true as const, warnings } : undefined;
     },
+  }),
+  route({
+    method: "put",
+    path: "/api/import/:name",
+    id: "placeImportedServer",
+    summary: "Say where an imported server is",
+    description: "A tunnel that leads there says so from its next connection on.",
+    tag: "Servers",
+    params: { name: Type.String({ example: IMPORT_EXAMPLE.name }) },
+    body: ImportedPlace,
+    example: { location: "Gothenburg, Sweden" },
+    answers: DONE,
+    together: "queued",
+    run: ({ catalogue }, { params, body }) => catalogue.placeImported(params.name, body.location),
   }),
   route({
     method: "delete",

@@ -39,6 +39,7 @@ import {
   Favourite,
   FavouriteList,
   ImportedConfig,
+  ImportedPlace,
   Managed,
   Provider,
   Quantum,
@@ -134,6 +135,7 @@ export const SCHEMAS = {
   RoundTripList,
   CustomServer,
   ServerImport: ImportedConfig,
+  ServerPlace: ImportedPlace,
   ImportedServer: Imported,
   KeyPair,
   // accounts

@@ -7,7 +7,7 @@ import { MAX_SERVERS } from "../shared/config-files.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
 import { parseConfig } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
-import { customServer } from "./custom.ts";
+import { customServer, whereIn } from "./custom.ts";
 import { areFit, exitFault, type Hops, pairOf, reachedVia } from "./hops.ts";
 import { likeliest } from "./likeness.ts";
 import type { List } from "./lists/list.ts";
@@ -23,7 +23,7 @@ import {
   type Stored,
 } from "./schema.ts";
 import type { Storage } from "./storage.ts";
-import { type Listed, listed, placeOf, treeOf } from "./tree.ts";
+import { type Listed, listed, treeOf } from "./tree.ts";
 
 /** Throws if a configuration conflicts with the machine's current network. */
 export type Refusal = (config: Config) => void;
@@ -176,11 +176,20 @@ export class Catalogue {
       name,
       provider: "imported",
       label: "Imported",
-      ...placeOf(""),
-      location: "",
+      ...whereIn(body.location),
       config,
     });
     return warnings;
+  }
+
+  /** Says where an imported server is. A tunnel that leads there says so from its next connection on. */
+  placeImported(name: string, location: string): void {
+    const server = this.stored.imported.get(nameIn("name", name)) ?? notFound("name", "imported");
+    const placed = { ...server, ...whereIn(location) };
+    this.store.insert(placed);
+    this.stored.imported.set(name, placed);
+    this.bytes += sizeOf(placed) - sizeOf(server);
+    this.notify("imported");
   }
 
   /** Calls the listener when a provider has been made the current one. */

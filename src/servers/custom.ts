@@ -10,15 +10,19 @@ import { placeOf } from "./tree.ts";
 
 /** The server that the body of POST /api/custom/add describes. */
 export function customServer(body: CustomServer): Server {
-  const location = locationIn(body.location ?? "");
   return {
     name: nameIn("name", body.name),
     provider: "custom",
     label: "Custom",
-    ...placeOf(location),
-    location,
+    ...whereIn(body.location),
     config: configOf(body),
   };
+}
+
+/** Where a server is, as a person says it. */
+export function whereIn(text = ""): Pick<Server, "country" | "city" | "location"> {
+  const location = locationIn(text);
+  return { ...placeOf(location), location };
 }
 
 /** The WireGuard part of the body, by the same rules as an imported file. */

@@ -179,10 +179,21 @@ export const ImportedConfig = Type.Object(
   {
     name: Type.String(),
     config: Type.String({ description: "a wg-quick configuration file" }),
+    location: Type.Optional(
+      Type.String({ description: "where it is, as `City, Country` or `Country` (default: not known)" }),
+    ),
   },
   { additionalProperties: false },
 );
 export type ImportedConfig = Static<typeof ImportedConfig>;
+
+/** Body of PUT /api/import/:name. */
+export const ImportedPlace = Type.Object(
+  {
+    location: Type.String({ description: "where it is, as `City, Country` or `Country`; empty: not known" }),
+  },
+  { additionalProperties: false },
+);
 
 /** The result of an update of the VPN account's list. */
 export const Updated = Type.Object(

@@ -38,7 +38,9 @@ export function insertServer(database: Database, server: Server): void {
   const { name, provider, label, country, city, location } = server;
   const config = JSON.stringify(server.config);
   database
-    .query("INSERT INTO servers VALUES ($provider, $name, $label, $country, $city, $location, $config)")
+    .query(
+      "INSERT OR REPLACE INTO servers VALUES ($provider, $name, $label, $country, $city, $location, $config)",
+    )
     .run({ provider, name, label, country, city, location, config });
 }
 

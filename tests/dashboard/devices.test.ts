@@ -87,6 +87,35 @@ test(
   TIMEOUT_MS,
 );
 
+test(
+  "several devices get one exit at once, and what could not be changed is named",
+  async () => {
+    await manyDevices(8);
+    await tab.page.reload();
+    await tab.click("Choose several");
+    await tab.shows(".chosen-bar", "Choose devices");
+    for (const name of ["Laptop", "TV"]) await tick(`Choose ${name}`);
+    await tab.shows(".chosen-bar", "2 devices chosen");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.choose("2 devices chosen", "amsterdam · Amsterdam, Netherlands");
+    await tab.click("Give them this exit");
+    await tab.shows(".chosen-bar", "2 devices now have this exit: amsterdam · Amsterdam, Netherlands.");
+    expect([await exitOf("Laptop"), await exitOf("TV")]).toEqual(["amsterdam", "amsterdam"]);
+    // Another one removes the tunnel meanwhile.
+    await tab.choose("2 devices chosen", "blocked · no internet");
+    await tab.page.evaluate(REFUSES_TV);
+    await tab.click("Give them this exit");
+    await tab.shows(
+      ".chosen-bar .failed",
+      /1 device now has this exit: blocked · no internet\. Not TV: .*refused/,
+    );
+    expect([await exitOf("Laptop"), await exitOf("TV")]).toEqual(["blocked", "amsterdam"]);
+    await tab.click("Close");
+    expect(await tab.text(".device-check")).toBeNull();
+  },
+  TIMEOUT_MS,
+);
+
 further.test(
   "keys that choose one exit after another move the device once, to the last",
   async () => {
@@ -461,14 +490,7 @@ further.test(
 further.test(
   "among 250 devices a search answers at once, and a change costs no more than a moment",
   async () => {
-    const neighbours = Array.from({ length: MANY }, (_, index) => {
-      const hex = index.toString(16).padStart(2, "0");
-      return `neigh replace fd77::1:${hex} lladdr 02:00:00:00:02:${hex} dev lan0 nud reachable\n`;
-    });
-    expect((await ip("-batch -", neighbours.join(""))).code).toBe(0);
-    await until(
-      async () => Number(await tab.page.evaluate(`document.querySelectorAll(".device").length`)) > MANY,
-    );
+    await manyDevices(MANY);
     const processorMs = await tab.processorClock();
     const costs: number[] = [];
     for (const text of ["1:2b", "1:2c", "1:2a"]) {
@@ -491,6 +513,33 @@ further.test(
   },
   TIMEOUT_MS,
 );
+
+/** That many devices besides its computers. */
+async function manyDevices(count: number): Promise<void> {
+  const neighbours = Array.from({ length: count }, (_, index) => {
+    const hex = index.toString(16).padStart(2, "0");
+    return `neigh replace fd77::1:${hex} lladdr 02:00:00:00:02:${hex} dev lan0 nud reachable\n`;
+  });
+  expect((await ip("-batch -", neighbours.join(""))).code).toBe(0);
+  await until(
+    async () => Number(await tab.page.evaluate(`document.querySelectorAll(".device").length`)) > count,
+  );
+}
+
+/** Chooses a device, or not any more. */
+const tick = (name: string) =>
+  tab.page.evaluate(
+    `[...document.querySelectorAll(".device-check")].find((each) => each.innerText.trim() === ${JSON.stringify(name)}).click()`,
+  );
+
+/** As a gateway refuses a change of the TV. */
+const REFUSES_TV = `{
+  const real = fetch;
+  window.fetch = (path, init) =>
+    init?.method === "PUT" && decodeURIComponent(path).endsWith("02:00:00:00:00:20")
+      ? Promise.resolve(Response.json({ error: "exit: it is refused" }, { status: 400 }))
+      : real(path, init);
+}`;
 
 /** Types into the search, and waits for the picture. */
 const searchFor = (text: string) => `new Promise((resolve) => {

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import type { Tab } from "../../lab/dashboard/browser.ts";
+import { COUNTS_CLICKS, type Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { until } from "../../lab/until.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
+import { zipOf } from "../cli/archives.ts";
 
 let rig: Rig;
 let tab: Tab;
@@ -117,6 +118,23 @@ test(
     await tab.shows(".step:nth-child(2)", "amsterdam Connect gothenburg Connect");
     expect((await rig.gateway.api("GET", "/api/providers")).body.current).toBe("imported");
     expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a dropped zip and two clicks protect this device",
+  async () => {
+    const [box] = rig.lab.sandbox.servers;
+    await open("", COUNTS_CLICKS);
+    await tab.shows("h1", "Set up the gateway");
+    await tab.drop({ "servers.zip": zipOf("box.conf", box.importText) });
+    await tab.click("Continue");
+    await tab.click("Connect to box");
+    await tab.shows(".step:nth-child(2)", "Connected to box.");
+    await until(async () => (await openWebsite()) !== null);
+    await tab.shows(".verdict", "This device is protected");
+    expect(await tab.clicks()).toBe(2);
   },
   TIMEOUT_MS,
 );

@@ -212,7 +212,13 @@ test(
     );
     expect(await tab.barriers()).toEqual([]);
     await tab.click("Show imported servers");
-    await cardShows("All servers", "nø-2 Remove Connect se-1 Remove Connect");
+    // The name of one tells where it is, and a person where the other one is.
+    await cardShows("All servers", "Sweden 1 server Connect se-1 Place… Remove Connect Without a place");
+    await tab.click("Place of nø-2…");
+    await tab.type("Place", "Oslo, Norway");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.click("Save the place");
+    await cardShows("All servers", "Norway Oslo · 1 server Connect nø-2 Place… Remove Connect Sweden");
     const path = join(folder, "se-1.conf");
     writeFileSync(path, rig.lab.sandbox.servers[1].importText);
     const input = await tab.page.waitForSelector("input[type=file]");

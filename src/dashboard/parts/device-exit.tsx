@@ -151,7 +151,7 @@ export function defaultText({ text, detail, tone }: ExitState): string {
   return say("default: {exit}", { exit: tone === "protected" ? detail : text });
 }
 
-function questionAboutOrder(
+export function questionAboutOrder(
   device: Device,
   order: readonly string[],
   exit: string,

@@ -22,10 +22,11 @@ interface LabelsProps {
   chosen: string | null;
   onChosen: (id: string | null) => void;
   onOpen: (group: string) => void;
+  onDevice: (id: string) => void;
 }
 
 /** What stands in the picture, in the order in which it is read: devices, the gate, exits. */
-export function Labels({ home, plan, chosen, onChosen, onOpen }: LabelsProps) {
+export function Labels({ home, plan, chosen, onChosen, onOpen, onDevice }: LabelsProps) {
   const exits = new Map(home.exits.map((each) => [each.id, each]));
   const look = (id: string) => ({
     onMouseEnter: () => onChosen(id),
@@ -44,7 +45,7 @@ export function Labels({ home, plan, chosen, onChosen, onOpen }: LabelsProps) {
               sentence={rowSentence(row, exits)}
               isPale={chosen !== null && !isOf(row, chosen)}
               look={look(row.id)}
-              onOpen={() => onOpen(row.id)}
+              onClick={() => (row.isGroup ? onOpen : onDevice)(row.id)}
             />
           </li>
         ))}
@@ -91,10 +92,10 @@ interface RowLabelProps {
   sentence: string;
   isPale: boolean;
   look: ButtonHTMLAttributes<HTMLButtonElement>;
-  onOpen: () => void;
+  onClick: () => void;
 }
 
-function RowLabel({ row, sentence, isPale, look, onOpen }: RowLabelProps) {
+function RowLabel({ row, sentence, isPale, look, onClick }: RowLabelProps) {
   const [device] = row.devices;
   const stopped = row.strands.length > 0 && row.strands.every((each) => each.look === "closed");
   const isIdle = row.rate === 0 || row.isOpen;
@@ -104,7 +105,8 @@ function RowLabel({ row, sentence, isPale, look, onOpen }: RowLabelProps) {
       class={`row-label ${row.isInner ? "inner" : ""} ${isPale ? "pale" : ""}`}
       style={placed(row)}
       aria-expanded={row.isGroup ? row.isOpen : undefined}
-      onClick={row.isGroup ? onOpen : undefined}
+      aria-haspopup={row.isGroup ? undefined : "dialog"}
+      onClick={onClick}
       {...look}
     >
       <Icon name={iconOf(row)} />

@@ -8,7 +8,13 @@ import { planOf } from "./plan-of.ts";
 import { exitSentence, rowSentence } from "./sentences.ts";
 
 /** Who leaves through which exit, as a picture; something else where there is no room for one. */
-export function Picture({ home, instead }: { home: HomeNow; instead: ComponentChild }) {
+export function Picture(props: {
+  home: HomeNow;
+  instead: ComponentChild;
+  /** Somebody wants to know more of a device, or to do something with it. */
+  onDevice: (id: string) => void;
+}) {
+  const { home, instead, onDevice } = props;
   const card = useRef<HTMLDivElement>(null);
   const { width, em } = useSize(card);
   const [open, setOpen] = useState<string | null>(null);
@@ -36,6 +42,7 @@ export function Picture({ home, instead }: { home: HomeNow; instead: ComponentCh
               chosen={chosen}
               onChosen={setChosen}
               onOpen={(group) => setOpen(group === open ? null : group)}
+              onDevice={onDevice}
             />
           </div>
           <p class="picture-said quiet" aria-hidden="true">

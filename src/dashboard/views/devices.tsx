@@ -1,4 +1,5 @@
-import type { DeviceList } from "../../devices/schema.ts";
+import { useState } from "preact/hooks";
+import type { Device, DeviceList } from "../../devices/schema.ts";
 import { knownOf, useAnswer } from "../answers.ts";
 import { isNetwork } from "../exit.ts";
 import { useKept } from "../kept.ts";
@@ -6,15 +7,16 @@ import { say } from "../language.ts";
 import { Pending } from "../parts/pending.tsx";
 import { useExits } from "../protection.ts";
 import { useDetail } from "../route.ts";
+import { ChosenBar } from "./devices/chosen-bar.tsx";
 import { DefaultExit, Direct } from "./devices/default-exit.tsx";
-import { DeviceRow } from "./devices/device-row.tsx";
+import { type Check, DeviceRow } from "./devices/device-row.tsx";
 import { useHeld } from "./devices/held.ts";
 import { SharedLimit } from "./devices/limit-form.tsx";
 import { Networks } from "./devices/networks.tsx";
 import { SharedQuota } from "./devices/quota-form.tsx";
 import { Search } from "./devices/search.tsx";
 import { sectionsOf, TOGETHER, type Together } from "./devices/sections.ts";
-import { inOrder, isOfKind, type Kind, matches } from "./devices/selection.ts";
+import { inOrder, isOfKind, type Kind, matches, type Order } from "./devices/selection.ts";
 
 /** A row for each device: who it is, by which tunnel it leaves, and a choice of another exit. */
 export function Devices() {
@@ -66,7 +68,13 @@ function Found({ list, own }: FoundProps) {
   const [kind, setKind] = useKept<Kind>("kind", "all");
   const { placeOf, holdFor } = useHeld();
   const all = list.devices.filter((device) => !isNetwork(device));
-  const shown = inOrder(all.filter((device) => isOfKind(device, kind) && matches(device, text)));
+  const [order, setOrder] = useKept<Order>("order", "name", (order) => order in ORDERS);
+  const shown = inOrder(
+    all.filter((device) => isOfKind(device, kind) && matches(device, text)),
+    order,
+  );
+  // Null while nobody chooses any.
+  const [chosen, setChosen] = useState<ReadonlySet<string> | null>(null);
   const [by, setBy] = useKept<Together>("together", "online", (by) => by in TOGETHER);
   const exitOf = useExits();
   const sections = sectionsOf(shown, by, { placeOf, exitText: (exit) => exitOf(exit).text });
@@ -85,7 +93,16 @@ function Found({ list, own }: FoundProps) {
     <>
       {all.length >= SEARCHED_FROM && (
         <Search devices={all} text={text} kind={kind} onText={setText} onKind={setKind}>
-          <Grouping by={by} onBy={setBy} />
+          <Choice name={say("Group by")} texts={TOGETHER} value={by} onValue={setBy} />
+          <Choice name={say("Sort by")} texts={ORDERS} value={order} onValue={setOrder} />
+          <button
+            type="button"
+            class="button choose-several"
+            aria-pressed={chosen !== null}
+            onClick={() => setChosen(chosen === null ? new Set() : null)}
+          >
+            {say("Choose several")}
+          </button>
         </Search>
       )}
       <p class="hidden" role="status">
@@ -95,6 +112,7 @@ function Found({ list, own }: FoundProps) {
       {sections.map(({ title, devices }) => (
         <section key={title} class="card">
           <h2>
+            {chosen && <CheckAll title={title} of={devices} chosen={chosen} onChosen={setChosen} />}
             {title} <span class="quiet">{devices.length}</span>
           </h2>
           <ul class={`device-rows ${devices.length >= MANY ? "many" : ""}`}>
@@ -105,27 +123,88 @@ function Found({ list, own }: FoundProps) {
                 list={list}
                 isOwn={device.id === own}
                 hold={holdFor(device)}
+                check={chosen && checkFor(device, chosen, setChosen)}
               />
             ))}
           </ul>
         </section>
       ))}
+      {chosen && (
+        <ChosenBar
+          list={list}
+          chosen={shown.filter(({ id }) => chosen.has(id))}
+          onClose={() => setChosen(null)}
+        />
+      )}
     </>
   );
 }
 
-function Grouping({ by, onBy }: { by: Together; onBy: (by: Together) => void }) {
+const ORDERS: Readonly<Record<Order, string>> = {
+  name: say("Name"),
+  traffic: say("Traffic"),
+  seen: say("Last seen"),
+};
+
+interface ChoiceProps<Value extends string> {
+  name: string;
+  texts: Readonly<Record<Value, string>>;
+  value: Value;
+  onValue: (value: Value) => void;
+}
+
+function Choice<Value extends string>({ name, texts, value, onValue }: ChoiceProps<Value>) {
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line
-    <div role="group" aria-label={say("Group by")} class="choices grouping">
+    <div role="group" aria-label={name} class="choices grouping">
       <span class="quiet small" aria-hidden="true">
-        {say("Group by")}
+        {name}
       </span>
-      {(Object.keys(TOGETHER) as Together[]).map((each) => (
-        <button key={each} type="button" class="chip" aria-pressed={each === by} onClick={() => onBy(each)}>
-          {TOGETHER[each]}
+      {(Object.keys(texts) as Value[]).map((each) => (
+        <button
+          key={each}
+          type="button"
+          class="chip"
+          aria-pressed={each === value}
+          onClick={() => onValue(each)}
+        >
+          {texts[each]}
         </button>
       ))}
     </div>
+  );
+}
+
+type Chosen = ReadonlySet<string>;
+type Choose = (change: (chosen: Chosen | null) => Chosen | null) => void;
+
+/** Whether a device is chosen, and what a click changes. */
+function checkFor({ id }: Device, chosen: Chosen, onChosen: Choose): Check {
+  const only = new Set([id]);
+  return {
+    isOn: chosen.has(id),
+    toggle: () => onChosen((now) => now?.symmetricDifference(only) ?? only),
+  };
+}
+
+interface CheckAllProps {
+  title: string;
+  of: readonly Device[];
+  chosen: Chosen;
+  onChosen: Choose;
+}
+
+function CheckAll({ title, of, chosen, onChosen }: CheckAllProps) {
+  const ids = new Set(of.map(({ id }) => id));
+  const isOn = ids.isSubsetOf(chosen);
+  return (
+    <label class="section-check">
+      <span class="hidden">{say("All of {title}", { title })}</span>
+      <input
+        type="checkbox"
+        checked={isOn}
+        onInput={() => onChosen(() => (isOn ? chosen.difference(ids) : chosen.union(ids)))}
+      />
+    </label>
   );
 }

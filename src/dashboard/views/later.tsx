@@ -12,14 +12,14 @@ export async function loadViews(): Promise<void> {
 }
 
 /** A view of that script. */
-export function later(name: keyof typeof Views): ComponentType {
+export function later(of: (views: typeof Views) => ComponentType): ComponentType {
   return function Later() {
     const [fault, setFault] = useState<unknown>(null);
     useEffect(() => void loadViews().catch(setFault), []);
     // After an upgrade the gateway has another script: `Guard` says so.
     if (fault !== null) throw fault;
     if (views.value === null) return <Pending of={{ state: "loading" }} />;
-    const View = views.value[name];
+    const View = of(views.value);
     return <View />;
   };
 }

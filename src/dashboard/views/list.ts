@@ -53,39 +53,39 @@ export const ENTRIES: readonly [Entry, ...Entry[]] = [
     title: say("Servers"),
     icon: "server",
     views: [
-      { route: "servers", title: say("Servers"), Content: later("Servers") },
-      { route: "tunnels", title: say("Tunnels"), Content: later("Tunnels") },
+      { route: "servers", title: say("Servers"), Content: later((views) => views.Servers) },
+      { route: "tunnels", title: say("Tunnels"), Content: later((views) => views.Tunnels) },
     ],
   },
   {
     title: say("Rules"),
     icon: "destination",
     views: [
-      { route: "destinations", title: say("Destinations"), Content: later("Destinations") },
-      { route: "schedules", title: say("Schedules"), Content: later("Schedules") },
+      { route: "destinations", title: say("Destinations"), Content: later((views) => views.Destinations) },
+      { route: "schedules", title: say("Schedules"), Content: later((views) => views.Schedules) },
     ],
   },
   {
     title: say("Remote"),
     icon: "phone",
-    views: [{ route: "remote", title: say("Remote"), Content: later("Remote") }],
+    views: [{ route: "remote", title: say("Remote"), Content: later((views) => views.Remote) }],
   },
   {
     title: say("System"),
     icon: "settings",
     views: [
-      { route: "settings", title: say("Settings"), Content: later("Settings") },
-      { route: "account", title: say("Account"), Content: later("Account") },
-      { route: "checks", title: say("Checks"), Content: later("Checks") },
-      { route: "history", title: say("History"), Content: later("History") },
-      { route: "log", title: say("Log"), Content: later("Log") },
+      { route: "settings", title: say("Settings"), Content: later((views) => views.Settings) },
+      { route: "account", title: say("Account"), Content: later((views) => views.Account) },
+      { route: "checks", title: say("Checks"), Content: later((views) => views.Checks) },
+      { route: "history", title: say("History"), Content: later((views) => views.History) },
+      { route: "log", title: say("Log"), Content: later((views) => views.Log) },
     ],
   },
   // Only other views lead there.
   {
     title: say("Set up"),
     icon: "check",
-    views: [{ route: "setup", title: say("Set up"), Content: later("Setup") }],
+    views: [{ route: "setup", title: say("Set up"), Content: later((views) => views.Setup) }],
     isHidden: true,
   },
 ];

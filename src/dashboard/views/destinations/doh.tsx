@@ -2,7 +2,7 @@ import type { DnsLists } from "../../../dns/schema.ts";
 import { change } from "../../api.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
-import { bodyWith } from "./wanted.ts";
+import { bodyWith } from "../../wanted-lists.ts";
 
 /** The switch for the names of resolvers that answer by HTTPS, past the gateway. */
 export function Doh({ lists }: { lists: DnsLists }) {

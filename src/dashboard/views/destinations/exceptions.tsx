@@ -2,7 +2,7 @@ import type { DnsLists } from "../../../dns/schema.ts";
 import { change } from "../../api.ts";
 import { say } from "../../language.ts";
 import { Form } from "../../parts/form.tsx";
-import { bodyWith } from "./wanted.ts";
+import { bodyWith } from "../../wanted-lists.ts";
 
 /** The names that stay open whatever a list says, and those that may have addresses of the home. */
 export function Exceptions({ lists }: { lists: DnsLists }) {

@@ -1,12 +1,13 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { DnsLists } from "../../../dns/schema.ts";
 import { change } from "../../api.ts";
+import { aboutOf } from "../../block-lists.ts";
 import { agoOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { Remove, Row } from "../../parts/row.tsx";
 import { useNow } from "../../traffic.ts";
-import { bodyWith } from "./wanted.ts";
+import { bodyWith } from "../../wanted-lists.ts";
 import { whomOf } from "./whom.ts";
 
 interface ListRowProps {
@@ -29,7 +30,9 @@ export function ListRow({
   const set = async (lists: DnsLists["lists"]) => {
     await change("PUT", "dns/lists", bodyWith(all, { lists }));
   };
+  const about = aboutOf(url);
   const facts = [
+    about !== null && `${short} ·`,
     say("For {whose, select, all {all devices} other {{who}}}.", { ...whom }),
     !on && say("It is off, and blocks nothing."),
     fetched_at === null
@@ -47,7 +50,7 @@ export function ListRow({
   return (
     <Row
       icon="log"
-      name={short}
+      name={about ?? short}
       facts={[facts.filter(Boolean).join(" ")]}
       error={error}
       intro={say("It could not be fetched.")}

@@ -1,4 +1,4 @@
-import type { Device } from "../../../devices/schema.ts";
+import type { Device, DeviceList } from "../../../devices/schema.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { isNetwork, isRemote, titleOf } from "../../exit.ts";
@@ -6,6 +6,7 @@ import { bytesOf, timeOf } from "../../format.ts";
 import { reachOf } from "../../forward.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
+import { DeviceActions } from "../../parts/device-actions.tsx";
 import { devicePath } from "../../parts/device-exit.tsx";
 import { type Fact, Facts } from "../../parts/facts.tsx";
 import { Form } from "../../parts/form.tsx";
@@ -14,7 +15,8 @@ import { LimitForm } from "./limit-form.tsx";
 import { QuotaForm } from "./quota-form.tsx";
 
 /** Everything that is known of a device, its name to be changed, and what forgets it. */
-export function DeviceDetails({ device, onClose }: { device: Device; onClose: () => void }) {
+export function DeviceDetails(props: { device: Device; list: DeviceList; onClose: () => void }) {
+  const { device, list, onClose } = props;
   const title = titleOf(device);
   const forget = async () => {
     await change("DELETE", devicePath(device));
@@ -22,6 +24,7 @@ export function DeviceDetails({ device, onClose }: { device: Device; onClose: ()
   };
   return (
     <div class="device-details">
+      {!isNetwork(device) && <DeviceActions device={device} list={list} />}
       <Form
         of="device"
         rows={{

@@ -24,10 +24,17 @@ interface DeviceRowProps {
   list: DeviceList;
   isOwn: boolean;
   hold?: Hold;
+  /** While several are being chosen. */
+  check?: Check | null;
+}
+
+export interface Check {
+  isOn: boolean;
+  toggle: () => void;
 }
 
 /** A sentence: this device goes through this exit. */
-export function DeviceRow({ device, list, isOwn, hold }: DeviceRowProps) {
+export function DeviceRow({ device, list, isOwn, hold, check }: DeviceRowProps) {
   const isOpen = useDetail() === device.id;
   const edit = useRef<HTMLButtonElement>(null);
   useEffect(() => (isOpen ? lookAt(edit.current) : undefined), [isOpen]);
@@ -38,6 +45,12 @@ export function DeviceRow({ device, list, isOwn, hold }: DeviceRowProps) {
   const title = titleOf(device);
   return (
     <li class={`device tone-${tone}`} {...hold}>
+      {check && (
+        <label class="device-check">
+          <span class="hidden">{say("Choose {device}", { device: title })}</span>
+          <input type="checkbox" checked={check.isOn} onInput={check.toggle} />
+        </label>
+      )}
       <div class="device-line">
         <Icon name={icon} />
         <div class="device-who">
@@ -74,7 +87,7 @@ export function DeviceRow({ device, list, isOwn, hold }: DeviceRowProps) {
           {say(isOpen ? "Close" : "Edit")}
         </button>
       </div>
-      {isOpen && <DeviceDetails device={device} onClose={() => setOpen(false)} />}
+      {isOpen && <DeviceDetails device={device} list={list} onClose={() => setOpen(false)} />}
     </li>
   );
 }

@@ -27,12 +27,29 @@ export function matches({ name, id, addresses, exit, group = "" }: Device, text:
 
 const ORDER = new Intl.Collator(undefined, { numeric: true, sensitivity: "base" });
 
-/** By name, and those without one last. */
-export function inOrder(devices: readonly Device[]): Device[] {
+/** By what devices stand one below the other. */
+export type Order = "name" | "traffic" | "seen";
+
+/** Those without a name are last by name. What was carried so far counts, not the rate: rows are not to jump. */
+export function inOrder(devices: readonly Device[], by: Order = "name"): Device[] {
   const titled = devices.map((device) => ({ device, title: titleOf(device) }));
   titled.sort(
     (one, two) =>
-      Number(one.device.name === "") - Number(two.device.name === "") || ORDER.compare(one.title, two.title),
+      figureOf(two.device, by) - figureOf(one.device, by) ||
+      Number(one.device.name === "") - Number(two.device.name === "") ||
+      ORDER.compare(one.title, two.title),
   );
   return titled.map(({ device }) => device);
+}
+
+function figureOf({ rx_bytes, tx_bytes, seen_at, online }: Device, by: Order): number {
+  switch (by) {
+    case "name":
+      return 0;
+    case "traffic":
+      return rx_bytes + tx_bytes;
+    case "seen":
+      // Who is online is heard all the time.
+      return online ? Number.MAX_SAFE_INTEGER : seen_at === null ? 0 : Date.parse(seen_at);
+  }
 }

@@ -1,5 +1,5 @@
 import type { ComponentChild } from "preact";
-import { useMemo } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { DeviceList } from "../../../devices/schema.ts";
 import type { Network } from "../../../http/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
@@ -12,6 +12,7 @@ import { Picture } from "../../picture/picture.tsx";
 import { useIsDiverted, useIsExposed, useIsOpen } from "../../protection.ts";
 import type { Answers, Loaded } from "../../store.ts";
 import { useRates } from "../../traffic.ts";
+import { AboutDevice } from "./about-device.tsx";
 import { ByExit, Past } from "./by-exit.tsx";
 
 type Rows = Answers["tunnels"]["tunnels"];
@@ -78,5 +79,12 @@ function Drawn(props: { list: DeviceList; tunnels: Rows; instead: ComponentChild
       }),
     [list, tunnels, destinations, isOpen, isWeakened, isDiverted, rates],
   );
-  return <Picture home={home} instead={instead} />;
+  const [chosen, setChosen] = useState<string | null>(null);
+  const device = list.devices.find(({ id }) => id === chosen);
+  return (
+    <>
+      <Picture home={home} instead={instead} onDevice={setChosen} />
+      {device && <AboutDevice device={device} list={list} onClose={() => setChosen(null)} />}
+    </>
+  );
 }

@@ -1,4 +1,5 @@
 import type { ServerTree } from "../../../servers/schema.ts";
+import { countryText } from "../../country.ts";
 
 /** A server of the current provider. */
 export interface Listed {
@@ -86,7 +87,7 @@ function isExit({ multihop }: { multihop?: true }): boolean {
 
 function countryOf(name: string, tree: ServerTree[string]): Country {
   const cities = Object.entries(tree).map(([city, records]) => {
-    const text = plain(`${city} ${name}`);
+    const text = plain(`${city} ${name} ${countryText(name)}`);
     const servers = records.map(({ hostname, amnezia }) => ({
       name: hostname,
       city,
@@ -97,7 +98,12 @@ function countryOf(name: string, tree: ServerTree[string]): Country {
     return { name: city, country: name, servers, text };
   });
   cities.sort(byName);
-  return { name, cities, servers: cities.flatMap(({ servers }) => servers), text: plain(name) };
+  return {
+    name,
+    cities,
+    servers: cities.flatMap(({ servers }) => servers),
+    text: plain(`${name} ${countryText(name)}`),
+  };
 }
 
 /** In the order that a reader expects. What has no place comes last. */

@@ -10,6 +10,7 @@ import { Button, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { answerOf } from "../../store.ts";
 import { type Connecting, isConnected, plainly, type ServerChoice } from "./connecting.ts";
+import { PlaceButton } from "./place-form.tsx";
 
 interface ServerRowProps {
   provider: Provider;
@@ -20,6 +21,8 @@ interface ServerRowProps {
   facts: readonly string[];
   isFavourite: boolean;
   connecting: Connecting;
+  /** Where an imported one is, which a person may say. */
+  place?: string;
   /** The list that the row is in: a server may be in several. */
   list: string;
   canRemove?: boolean;
@@ -27,7 +30,7 @@ interface ServerRowProps {
 
 /** A server: a star, its name and what is known about it, and what can be done with it. */
 export function ServerRow(props: ServerRowProps) {
-  const { provider, name, facts, isFavourite, connecting, list, canRemove } = props;
+  const { provider, name, facts, isFavourite, connecting, list, place, canRemove } = props;
   const via = props.via ?? connecting.entry ?? undefined;
   const star = useAction();
   const mayChange = useMayChange();
@@ -51,6 +54,7 @@ export function ServerRow(props: ServerRowProps) {
         {facts.length > 0 && <span class="quiet small">{facts.join(" · ")}</span>}
       </div>
       <div class="server-buttons">
+        {provider === "imported" && <PlaceButton name={name} place={place ?? ""} />}
         {canRemove && !isHere && <Remove provider={provider} name={name} />}
         {isHere ? (
           <ConnectedTag />

@@ -1,6 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
+import { countryText } from "../../country.ts";
 import { useKept } from "../../kept.ts";
 import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
@@ -42,7 +43,7 @@ type In = ListProps & { isShort: boolean };
 function CountryRow({ country, ...props }: In & { country: Country }) {
   const { name, cities, servers } = country;
   const [only] = cities;
-  const shown = isPlace(name) ? name : say("Without a place");
+  const shown = isPlace(name) ? countryText(name) : say("Without a place");
   return (
     <Opening
       {...props}
@@ -158,6 +159,7 @@ export function Servers({ servers, provider, details, connecting, canRemove, wit
           ].filter((fact) => fact !== "")}
           isFavourite={details.isFavourite(provider, server.name)}
           connecting={connecting}
+          place={placeOf(server)}
           canRemove={canRemove}
         />
       )}

@@ -1,4 +1,4 @@
-import type { DnsLists, DnsListsBody } from "../../../dns/schema.ts";
+import type { DnsLists, DnsListsBody } from "../dns/schema.ts";
 
 /** What replaces the lists and exceptions as they are. */
 export function bodyWith(

@@ -1,0 +1,71 @@
+/** What a `docker-compose.yml` or an `.env` of gluetun asks for, as commands of the gateway. They are shown, and not run. */
+export interface GluetunFile {
+  provider: string;
+  commands: readonly string[];
+  /** Variables of it for which there is no command. Their values are not read: some are keys. */
+  left: readonly string[];
+}
+
+const MAX_LINES = 2_000;
+/** Of Compose, as a list or a map; and of an env file. */
+const VARIABLE = /^[ \t]*(?:-[ \t]*)?["']?([A-Z][A-Z0-9_]{2,60})["']?[ \t]*[=:][ \t]*(.*?)[ \t]*$/;
+/** gluetun's own variables that choose a server, and those that this gateway has no use for. */
+const KNOWN =
+  /^(VPN_|SERVER_|WIREGUARD_|OPENVPN_|FIREWALL_|PORT_FORWARD|DNS_|DOT|BLOCK_|HTTPPROXY|SHADOWSOCKS|UPDATER_|MULTIHOP_|OWNED_)/;
+const SERVERS = ["SERVER_HOSTNAMES", "SERVER_NAMES", "SERVER_CITIES", "SERVER_COUNTRIES"] as const;
+/** What needs no command: the gateway does it anyway. */
+const DONE_ANYWAY = new Set(["VPN_TYPE", "FIREWALL", "VPN_SERVICE_PROVIDER", "DOT", "UPDATER_PERIOD"]);
+/** The accounts of this gateway by what gluetun calls them; servers of others come from their files. */
+const ACCOUNTS: Readonly<Record<string, string>> = {
+  mullvad: "mullvad",
+  ivpn: "ivpn",
+  nordvpn: "nordvpn",
+  "private internet access": "pia",
+};
+/** What a shell takes as it is. */
+const PLAIN = /^[\w.,-]+$/;
+
+/** Null if the text is no such file. */
+export function gluetunIn(text: string): GluetunFile | null {
+  const variables = variablesIn(text);
+  const provider = variables.get("VPN_SERVICE_PROVIDER");
+  if (provider === undefined) return null;
+  const chosen = SERVERS.find((name) => firstOf(variables.get(name)) !== "");
+  const ports = (variables.get("FIREWALL_VPN_INPUT_PORTS") ?? "")
+    .split(",")
+    .filter((port) => /^\d{1,5}$/.test(port.trim()));
+  const account = ACCOUNTS[provider.toLowerCase()];
+  const commands = [
+    ...(account === undefined ? [] : [`sudo portcullis account login --provider ${account}`]),
+    ...(chosen === undefined ? [] : [`portcullis connect ${quoted(firstOf(variables.get(chosen)))}`]),
+    ...ports.map((port) => `portcullis forward DEVICE:${port.trim()}`),
+  ];
+  const used = new Set<string>([
+    ...DONE_ANYWAY,
+    ...(chosen === undefined ? [] : [chosen]),
+    "FIREWALL_VPN_INPUT_PORTS",
+  ]);
+  const left = [...variables.keys()].filter((name) => KNOWN.test(name) && !used.has(name));
+  return { provider, commands, left };
+}
+
+function variablesIn(text: string): ReadonlyMap<string, string> {
+  const lines = text.split(/\r?\n/, MAX_LINES);
+  return new Map(
+    lines.flatMap((line) => {
+      const [, name, value = ""] = VARIABLE.exec(line) ?? [];
+      return name === undefined
+        ? []
+        : [[name, value.replace(/^(["'])(.*)\1$/, "$2").replace(/["']$/, "")] as const];
+    }),
+  );
+}
+
+/** gluetun takes several, and chooses one by chance. */
+function firstOf(value = ""): string {
+  return value.split(",")[0]?.trim() ?? "";
+}
+
+function quoted(word: string): string {
+  return PLAIN.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+}
