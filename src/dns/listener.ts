@@ -57,7 +57,7 @@ export class Listener {
       socket: {
         data: async (own, message, clientPort, text) => {
           // The buffer belongs to the socket, which may use it again.
-          const answered = await this.answerer.answer(Uint8Array.from(message));
+          const answered = await this.answerer.answer(new Uint8Array(message));
           if (answered && !own.closed) say(own, fitted(answered.answer, answered.question), clientPort, text);
         },
         // A client has closed its port before the answer came.
@@ -103,7 +103,7 @@ export class Listener {
       if (length > MAX_QUERY_BYTES || data.waiting >= MAX_WAITING) return void socket.terminate();
       const end = LENGTH_BYTES + length;
       if (data.received.length < end) return;
-      const message = Uint8Array.from(data.received.subarray(LENGTH_BYTES, end));
+      const message = new Uint8Array(data.received.subarray(LENGTH_BYTES, end));
       data.received = Buffer.from(data.received.subarray(end));
       void this.reply(socket, message);
     }

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
-import { ENGLISH } from "../base/voice.ts";
-import { allSaid, said } from "../shared/saying.ts";
+import { english } from "../base/message.ts";
+import { allSaid, said, type Voice } from "../shared/saying.ts";
 import type { Verdict as Judged, TunnelFacts } from "../shared/verdict.ts";
 import { type Around, textsOf } from "../shared/verdict-texts.ts";
 
@@ -50,3 +50,11 @@ export function shownVerdict(verdict: Judged<TunnelFacts>, around: Around): Verd
     ...("through" in verdict && { through: verdict.through, without: verdict.without }),
   };
 }
+
+const LIST = new Intl.ListFormat("en-GB", { type: "conjunction" });
+
+const ENGLISH: Voice = {
+  say: english,
+  listOf: (words) => LIST.format(words),
+  own: (sentence) => sentence,
+};

@@ -1,0 +1,39 @@
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { until } from "../../lab/until.ts";
+import { LIMITS_TABLE } from "../../src/network/limits-table.ts";
+import { nftTable, OWN_TABLES } from "../../src/network/own-table.ts";
+import { Home } from "./home.ts";
+
+let home: Home;
+const stopping = new AbortController();
+beforeEach(async () => {
+  home = await Home.start();
+});
+afterEach(async () => {
+  stopping.abort();
+  await home.stop();
+});
+
+test("when the kernel tells of a change, the service makes each of its tables and queues again", async () => {
+  const { host, parts } = home;
+  void parts.bounds.watch(stopping.signal);
+  parts.fairQueues.keep();
+  await home.send("PUT", "/api/settings", JSON.stringify({ line: { down: 90, up: 18 } }));
+  const rate = JSON.stringify({ rate: { down: 20, up: 5 } });
+  expect((await home.send("PUT", "/api/devices/02:00:00:00:00:20", rate)).status).toBe(200);
+  await home.send("GET", "/api/devices");
+  const listing = () =>
+    Promise.all(
+      OWN_TABLES.map((table) =>
+        nftTable(host, table, String, table === LIMITS_TABLE ? ["-s"] : undefined).list(),
+      ),
+    );
+  await until(async () => !(await listing()).includes(null));
+  const before = [await listing(), host.tc.wordsOf("lan0")];
+  for (const table of OWN_TABLES) host.meddle(table, "dormant");
+  host.tc.alter("lan0", null);
+  const now = async () => [await listing(), host.tc.wordsOf("lan0")];
+  expect(await now()).not.toEqual(before);
+  parts.events.publish({ type: "other_firewalls_changed", payload: null });
+  await until(async () => JSON.stringify(await now()) === JSON.stringify(before));
+});
