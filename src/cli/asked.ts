@@ -5,7 +5,7 @@ import { tunnelTitle } from "../shared/words.ts";
 import type { Last } from "../tunnel/last.ts";
 import { type Api, LONG_ANSWER_TIMEOUT_MS } from "./api.ts";
 
-/** How a server is to be reached, and what comes next if it does not work. */
+/** How a server is to be reached, and what comes next if it does not work; named as the options. */
 export interface How {
   then?: readonly string[];
   back?: number;
@@ -15,6 +15,8 @@ export interface How {
   transport?: string;
   quantum?: string;
 }
+
+export const HOW = ["then", "back", "quiet", "leave", "via", "transport", "quantum"] as const;
 
 /** A connect that is asked for. */
 export interface Asked {
@@ -31,8 +33,10 @@ export async function askedOf(
   api: Api,
   tunnel: string,
   server: string | undefined,
-  how: How & { provider?: string },
+  flags: How & { provider?: string },
 ): Promise<Asked> {
+  const given = ([...HOW, "provider"] as const).filter((name) => flags[name] !== undefined);
+  const how = Object.fromEntries(given.map((name) => [name, flags[name]])) as typeof flags;
   if (server !== undefined) return namedBy(server, how);
   if (Object.keys(how).length > 0) throw missing("where should the tunnel lead?");
   const { tunnels } = await api.get("/api/tunnels", TunnelRows);

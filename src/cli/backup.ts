@@ -15,6 +15,7 @@ import type { Output } from "./api-command.ts";
 import { asRoot } from "./root.ts";
 import { askSecret, readSecret } from "./secret.ts";
 import { printable } from "./text.ts";
+import { usage } from "./usage.ts";
 
 interface Flags {
   stateDir: string;
@@ -170,10 +171,6 @@ function partsOf({ servers, settings, tunnels = [], devices = [] }: Contents): s
 
 function counted(count: number, noun: string): string {
   return count === 1 ? `1 ${noun}` : `${count} ${noun}s`;
-}
-
-function usage(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
 }
 
 /** The limit for one kind: enough to see whether it is the right backup; `--json` has all. */

@@ -8,8 +8,9 @@ import { capital, STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { bytesText } from "./bytes.ts";
-import { deviceOf, quotaIn, quotaOf, rateIn, rowOf, UNKNOWN, usage, whatHappens } from "./devices.ts";
+import { deviceOf, quotaIn, quotaOf, rateIn, rowOf, UNKNOWN, whatHappens } from "./devices.ts";
 import { printable, styled, table } from "./text.ts";
+import { usage } from "./usage.ts";
 
 /** Shows a device without an action, and changes it otherwise. */
 export async function changeDevice(

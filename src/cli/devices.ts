@@ -8,6 +8,7 @@ import { parseRate, rateText } from "../shared/rates.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { list, printable, styled } from "./text.ts";
+import { usage } from "./usage.ts";
 
 export async function listDevices(api: Api, only: { names?: true; exits?: true }): Promise<Output> {
   const json = await api.get("/api/devices", DeviceList);
@@ -103,10 +104,6 @@ function named(text: string, devices: readonly Device[]): Device {
 }
 
 export const UNKNOWN = "no device has this id or name; to list them: portcullis devices";
-
-export function usage(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
-}
 
 /** Used by completion. */
 function linesOf(words: readonly string[]): string {

@@ -1,11 +1,11 @@
 import { parseDomainName } from "../base/domain-name.ts";
-import { GatewayError } from "../base/errors.ts";
 import { DnsLists, type DnsListsBody, DnsStatus } from "../dns/schema.ts";
 import { Success } from "../http/answers.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { deviceOf } from "./devices.ts";
 import { list, printable, styled } from "./text.ts";
+import { usage } from "./usage.ts";
 
 export async function showDns(api: Api): Promise<Output> {
   const status = await api.get("/api/dns", DnsStatus);
@@ -149,8 +149,4 @@ const MOST = 10;
 
 function cellsOf({ id, name, asked, blocked }: DnsStatus["devices"][number]): string[] {
   return [printable(name || id), String(asked), String(blocked)];
-}
-
-function usage(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
 }

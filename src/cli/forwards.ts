@@ -10,6 +10,7 @@ import type { Output } from "./api-command.ts";
 import { deviceOf } from "./devices.ts";
 import { EXIT } from "./exit.ts";
 import { list, printable, styled } from "./text.ts";
+import { usage } from "./usage.ts";
 
 export interface ForwardFlags {
   tcp?: true;
@@ -148,8 +149,4 @@ function rowOf(forward: Forward): string[] {
     tunnel ?? "-",
     asked_by === "device" ? "the device" : "you",
   ];
-}
-
-function usage(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
 }

@@ -12,6 +12,7 @@ import type { Output } from "./api-command.ts";
 import { codeOf } from "./code.ts";
 import { asRoot } from "./root.ts";
 import { list, printable, styled } from "./text.ts";
+import { usage } from "./usage.ts";
 
 export interface AddRemoteFlags {
   exit?: string;
@@ -97,10 +98,6 @@ export async function removeRemote(api: Api, name: string): Promise<Output> {
 
 function pathOf(name: string): string {
   return `/api/remote/devices/${encodeURIComponent(name)}`;
-}
-
-function usage(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
 }
 
 function textOf({ on, port, endpoint, through, error, ways, devices }: RemoteStatus): string {

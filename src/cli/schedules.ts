@@ -1,4 +1,3 @@
-import { GatewayError } from "../base/errors.ts";
 import { DeviceList } from "../devices/schema.ts";
 import type { GivenQuota, Quota, Rate } from "../devices/values.ts";
 import { Success } from "../http/answers.ts";
@@ -11,6 +10,7 @@ import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { deviceOf, quotaIn, rateIn } from "./devices.ts";
 import { list, printable, styled } from "./text.ts";
+import { usage } from "./usage.ts";
 
 export interface ScheduleFlags {
   at?: string;
@@ -173,8 +173,4 @@ function timeOf({ next_at }: Row, zone: string): string {
   const day = DAYS[time.dayOfWeek - 1] ?? "";
   const weekday = day.charAt(0).toUpperCase() + day.slice(1);
   return `${weekday} ${time.toPlainDate()} ${time.toPlainTime().toString({ smallestUnit: "minute" })}`;
-}
-
-function usage(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
 }

@@ -1,4 +1,3 @@
-import { GatewayError } from "../base/errors.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
 import { viaText } from "../servers/hops.ts";
@@ -6,9 +5,10 @@ import { tunnelTitle } from "../shared/words.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
-import { askedOf, type How } from "./asked.ts";
+import { askedOf, HOW, type How } from "./asked.ts";
 import { placed, stateOf } from "./status.ts";
 import { list, printable, styled } from "./text.ts";
+import { usage } from "./usage.ts";
 
 export async function listTunnels(api: Api, namesOnly: boolean): Promise<Output> {
   const json = await api.get("/api/tunnels", TunnelRows);
@@ -70,21 +70,8 @@ function textOf(rows: readonly TunnelRow[]): string {
   ].join("");
 }
 
-function assertNoServer(
-  action: string,
-  server: string | undefined,
-  { then, back, quiet, leave, via, transport, quantum }: How,
-): void {
+function assertNoServer(action: string, server: string | undefined, how: How): void {
   if (server !== undefined) throw usage(`too many arguments: ${action} takes no server`);
-  if (then !== undefined) throw usage(`--then is for connect only`);
-  if (back !== undefined) throw usage(`--back is for connect only`);
-  if (quiet !== undefined) throw usage(`--quiet is for connect only`);
-  if (leave !== undefined) throw usage(`--leave is for connect only`);
-  if (via !== undefined) throw usage(`--via is for connect only`);
-  if (transport !== undefined) throw usage(`--transport is for connect only`);
-  if (quantum !== undefined) throw usage(`--quantum is for connect only`);
-}
-
-function usage(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
+  const flag = HOW.find((name) => how[name] !== undefined);
+  if (flag !== undefined) throw usage(`--${flag} is for connect only`);
 }

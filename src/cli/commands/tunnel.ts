@@ -3,18 +3,9 @@ import { QUANTUM, TRANSPORTS } from "../../servers/schema.ts";
 import { BACK_MINUTES, MAX_BACK_MINUTES } from "../../shared/bounds.ts";
 import { OPTION_TEXT } from "../../transports/texts.ts";
 import { apiCommand, command, host } from "../api-command.ts";
+import type { How } from "../asked.ts";
 import { PROVIDER_CHOICES, providerOption, USE_CHOICES, useIn } from "../provider.ts";
 import type { SpeedFlags } from "../speed.ts";
-
-interface How {
-  then?: string[];
-  back?: number;
-  quiet?: true;
-  leave?: string[];
-  via?: string;
-  transport?: string;
-  quantum?: string;
-}
 
 const loadTunnel = () => import("../tunnel.ts");
 const loadTunnels = () => import("../tunnels.ts");
@@ -33,16 +24,13 @@ export function addTunnelCommands(program: Command): void {
     },
   );
   apiCommand<How>(
-    command(program, "connect", "connect to a server, or to the nearest one of a country or city")
-      .argument("[server]", "without it, wherever the tunnel led last")
-      .addOption(thenOption())
-      .addOption(backOption())
-      .option("--quiet", "with --then: go back only once the tunnel has carried little for a minute")
-      .addOption(leaveOption())
-      .addOption(viaOption())
-      .addOption(transportOption())
-      .addOption(quantumOption()),
-    async (api, [server], how) => (await loadTunnel()).connect(api, server, howIn(how)),
+    withHow(
+      command(program, "connect", "connect to a server, or to the nearest one of a country or city").argument(
+        "[server]",
+        "without it, wherever the tunnel led last",
+      ),
+    ),
+    async (api, [server], flags) => (await loadTunnel()).connect(api, server, flags),
   );
   apiCommand(
     command(program, "disconnect", "end the main tunnel; the kill switch stays in place"),
@@ -56,23 +44,14 @@ export function addTunnelCommands(program: Command): void {
     async (api, _, { names }) => (await loadTunnels()).listTunnels(api, names === true),
   );
   apiCommand<How & { provider?: string }>(
-    command(program, "tunnel", "connect, disconnect or remove one of several tunnels")
-      .argument("<tunnel>", "its name; connect creates it")
-      .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
-      .argument("[server]", "for connect: as for the command connect")
-      .addOption(providerOption(PROVIDER_CHOICES))
-      .addOption(thenOption())
-      .addOption(backOption())
-      .option("--quiet", "with --then: go back only once the tunnel has carried little for a minute")
-      .addOption(leaveOption())
-      .addOption(viaOption())
-      .addOption(transportOption())
-      .addOption(quantumOption()),
-    async (api, args, { provider, ...how }) =>
-      (await loadTunnels()).changeTunnel(api, args, {
-        ...(provider !== undefined && { provider }),
-        ...howIn(how),
-      }),
+    withHow(
+      command(program, "tunnel", "connect, disconnect or remove one of several tunnels")
+        .argument("<tunnel>", "its name; connect creates it")
+        .addArgument(new Argument("<action>", "what to do").choices(["connect", "disconnect", "remove"]))
+        .argument("[server]", "for connect: as for the command connect")
+        .addOption(providerOption(PROVIDER_CHOICES)),
+    ),
+    async (api, args, flags) => (await loadTunnels()).changeTunnel(api, args, flags),
   );
   apiCommand<SpeedFlags>(
     command(program, "speed-test", "measure the speed of a tunnel by a download, or show the last results")
@@ -107,17 +86,16 @@ export function addTunnelCommands(program: Command): void {
   );
 }
 
-/** Only what was given. */
-function howIn({ then, back, quiet, leave, via, transport, quantum }: How): How {
-  return {
-    ...(then !== undefined && { then }),
-    ...(back !== undefined && { back }),
-    ...(quiet !== undefined && { quiet }),
-    ...(leave !== undefined && { leave }),
-    ...(via !== undefined && { via }),
-    ...(transport !== undefined && { transport }),
-    ...(quantum !== undefined && { quantum }),
-  };
+/** Adds the options of a connect. */
+function withHow(on: Command): Command {
+  return on
+    .addOption(thenOption())
+    .addOption(backOption())
+    .option("--quiet", "with --then: go back only once the tunnel has carried little for a minute")
+    .addOption(leaveOption())
+    .addOption(viaOption())
+    .addOption(transportOption())
+    .addOption(quantumOption());
 }
 
 function quantumOption(): Option {

@@ -1,0 +1,6 @@
+import { GatewayError } from "../base/errors.ts";
+
+/** What was typed is not what the command takes. */
+export function usage(message: string): GatewayError {
+  return new GatewayError("bad_request", message);
+}
