@@ -1,5 +1,5 @@
 import type { Part } from "../base/part.ts";
-import { verdictOn } from "../tunnel/quality-verdict.ts";
+import { causeText } from "../tunnel/quality-verdict.ts";
 import type { StateListener } from "../tunnel/state-machine.ts";
 import type { AccountParts } from "./account-parts.ts";
 import type { InterfaceParts } from "./interface-parts.ts";
@@ -118,7 +118,7 @@ function tellQuality(
   const { measured } = tunnels;
   const quality = measured.tunnels.find(({ name }) => name === tunnel)?.quality;
   if (quality === undefined) return;
-  const reason = quality.state === "good" ? null : verdictOn(tunnel, measured);
+  const reason = quality.state === "good" ? null : causeText(tunnel, measured);
   const at = new Date(host.now()).toISOString();
   notifications.tell({ type: "quality", payload: { tunnel, ...quality, reason, at } });
 }

@@ -24,10 +24,11 @@ type Sentences = { text: string } | { texts: Readonly<Record<string, string>> };
 /** Ends "has used its quota of 500 MB a day". */
 const UNTIL =
   "{every, select, day {until midnight} other {until the end of the month}}{scheduled, select, yes { or the end of the schedule} other {}}";
-const RATE =
+/** `ways` says which of the two is given. */
+export const RATE =
   "{ways, select, both {{down} Mbit/s each way} down {{down} Mbit/s down} up {{up} Mbit/s up} other {{down} Mbit/s down, {up} Mbit/s up}}";
 const QUOTA = "quota of {megabytes} MB {every, select, day {a day} other {a month}}";
-const AND_MORE = "{more, plural, =0 {} other { and {more} more}}";
+export const AND_MORE = "{more, plural, =0 {} other { and {more} more}}";
 
 const SCHEDULE = 'The schedule "{name}" failed:';
 /** What a schedule could not do; its row shows this alone. */

@@ -3,25 +3,17 @@ import type { Settings } from "../base/settings.ts";
 import { setupCommand } from "../system/layout.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
-const MAKE_ONE = `Make one for each client: sudo portcullis token add <name>. If no token should be needed: ${setupCommand("--auth off")}`;
-
 /** Whether anyone can use the interface; null if it asks for no token. */
 export function accessFinding(auth: Settings["auth"], tokens: readonly ShownToken[]): Finding | null {
+  const count = { tokens: tokens.length, readers: tokens.filter(({ read_only }) => read_only).length };
+  // In a message, `<name>` would be a tag.
+  const commands = { add: "sudo portcullis token add <name>", command: setupCommand("--auth off") };
   switch (auth) {
     case "off":
       return null;
     case "write":
-      if (tokens.length === 0)
-        return warning("changes need a token, and there is none: the page can only be read", MAKE_ONE);
-      return ok(`changes need a token; ${countOf(tokens)}`);
+      return tokens.length === 0 ? warning("access_read_only", commands) : ok("access_write", count);
     case "on":
-      if (tokens.length === 0)
-        return fault("everything needs a token, and there is none: nobody can use the page", MAKE_ONE);
-      return ok(`everything needs a token; ${countOf(tokens)}`);
+      return tokens.length === 0 ? fault("access_closed", commands) : ok("access_all", count);
   }
-}
-
-function countOf(tokens: readonly ShownToken[]): string {
-  const writing = tokens.filter(({ read_only }) => !read_only).length;
-  return `there ${tokens.length === 1 ? "is 1" : `are ${tokens.length}`}, ${writing === tokens.length ? "none" : tokens.length - writing} read-only`;
 }

@@ -173,7 +173,7 @@ export class Checkup {
     const service = { wanted: isKillSwitchWanted(savedState), runs: tunnels !== null };
     return [
       item("version", () => versionFinding(host, version, isProgramReplaced())),
-      ...(tunnels === null ? [item("service", () => NO_SERVICE)] : []),
+      ...(tunnels === null ? [item("service", () => fault("service_stopped", {}))] : []),
       item("parts", () => partsFinding(this.surroundings.failing)),
       item("firewall", async () => layerFinding("firewall", await inspection(), service)),
       item("routing", async () => layerFinding("routing", await inspection(), service)),
@@ -217,19 +217,10 @@ export class Checkup {
   }
 }
 
-const NO_SERVICE = fault(
-  "it is not running; the kill switch is as the service left it",
-  "Start it: sudo systemctl start portcullis. If it ends again: portcullis logs",
-);
-
 /** Nothing is shown while all work. */
 function partsFinding(failing: ReadonlyMap<string, string>): Finding | null {
   if (failing.size === 0) return null;
-  const found = [...failing].map(([name, why]) => `${name}: ${why}`).join("; ");
-  return fault(
-    `some have failed: ${found}`,
-    "They are started again every five minutes, or sooner. If that does not help: portcullis logs",
-  );
+  return fault("parts_failed", { reason: [...failing].map(([name, why]) => `${name}: ${why}`).join("; ") });
 }
 
 /** The last handshake, or the time that was saved since, minus a small correction of the clock. */
@@ -255,13 +246,11 @@ async function checkOf({ id, title, look }: Item, deadlineMs: number): Promise<C
     const finding = await Promise.race([Promise.resolve().then(look), late.promise]);
     return finding && { id, title, ...finding };
   } catch (error) {
-    return { id, title, ...fault(`could not be checked: ${messageOf(error)}`, TRY_AGAIN) };
+    return { id, title, ...fault("check_failed", { reason: messageOf(error) }) };
   } finally {
     clearTimeout(timer);
   }
 }
-
-const TRY_AGAIN = "Check again. If this stays: portcullis logs";
 
 /** Reads something for the first caller, and gives the others the same. */
 function once<T>(read: () => Promise<T>): () => Promise<T> {

@@ -7,7 +7,6 @@ const OLDEST_MS = Date.UTC(2026, 0, 1);
 /** Nobody runs a version for longer than that. */
 const MAX_IN_USE_MS = 15 * 365 * 24 * 60 * 60_000;
 const TIMEDATECTL_MS = 3_000;
-const SET = 'Set the clock: sudo date -u -s "YYYY-MM-DD HH:MM"';
 
 /**
  * A server refuses a handshake whose timestamp is not newer than the last one from the same key (WireGuard white paper,
@@ -16,24 +15,10 @@ const SET = 'Set the clock: sudo date -u -s "YYYY-MM-DD HH:MM"';
 export async function clockFinding(host: Pick<Host, "now" | "run">, latest: number | null): Promise<Finding> {
   const now = host.now();
   const clock = minuteOf(now);
-  if (now < OLDEST_MS)
-    return fault(`${clock}, which is before this version of Portcullis was made`, `${SET}.`);
-  if (latest !== null && now < latest)
-    return fault(
-      `${clock}, but this machine has already seen ${minuteOf(latest)}: servers refuse a handshake from the past`,
-      `If the clock is wrong: ${SET}. If it is right, it was ahead then: connect to another server, or replace this gateway's key.`,
-    );
-  if (now > OLDEST_MS + MAX_IN_USE_MS)
-    return fault(
-      `${clock}, which is years ahead: servers that see it refuse this key until then`,
-      `${SET}, before you connect.`,
-    );
-  if (await isUnsynchronised(host))
-    return warning(
-      `${clock}, but no time server has confirmed it`,
-      "Compare it with another clock. Time servers are reached through the tunnel only: connect, and turn the time service on: sudo timedatectl set-ntp true",
-    );
-  return ok(clock);
+  if (now < OLDEST_MS) return fault("clock_unset", { clock });
+  if (latest !== null && now < latest) return fault("clock_behind", { clock, latest: minuteOf(latest) });
+  if (now > OLDEST_MS + MAX_IN_USE_MS) return fault("clock_ahead", { clock });
+  return (await isUnsynchronised(host)) ? warning("clock_unconfirmed", { clock }) : ok("clock", { clock });
 }
 
 /** False if unknown: some systems have another program for the time. */

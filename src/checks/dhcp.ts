@@ -10,8 +10,6 @@ import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
-const INSTALL = `If the LAN has changed, choose addresses of it: ${setupCommand("--dhcp")}`;
-
 /** The LAN's DHCP server; null if it is not this machine. */
 export async function dhcpFinding(
   host: Pick<Host, "run" | "read">,
@@ -20,34 +18,30 @@ export async function dhcpFinding(
 ): Promise<Finding | null> {
   if (settings.dhcp === null) return null;
   const installed = await host.read(DHCP_FILES.config);
-  if (installed === null) return fault("it is not installed", `Install it: ${setupCommand()}`);
+  if (installed === null) return fault("dhcp_missing", { command: setupCommand() });
   const place = { network: await network(), facts: await lanFactsOf(host) };
   try {
     if (fittingConfig(installed, place, settings, DHCP_FILES) !== installed)
-      return warning(
-        "the LAN has changed, and the server still gives out addresses of the old one",
-        "It starts again by itself within half a minute. If this stays: sudo systemctl restart portcullis-dhcp",
-      );
+      return warning("dhcp_outdated", {});
   } catch (error) {
-    return fault(`it serves nobody: ${messageOf(error)}`, INSTALL);
+    return fault("dhcp_unfit", { reason: messageOf(error), command: setupCommand("--dhcp") });
   }
   const state = await dhcpState(host);
   switch (state.name) {
     case "serving":
-      return ok(servedIn(installed));
+      return ok("dhcp", { ranges: servedIn(installed) });
     case "waiting":
-      return warning(
-        state.reason === null ? "it is starting" : `it waits: ${state.reason}`,
-        "It starts by itself once that is solved. Its log: journalctl -u portcullis-dhcp",
-      );
+      return state.reason === null
+        ? warning("dhcp_starting", {})
+        : warning("dhcp_waiting", { reason: state.reason });
     case "stopped":
-      return fault("it does not run", "Start it: sudo systemctl start portcullis-dhcp");
+      return fault("dhcp_stopped", {});
   }
 }
 
 /** The addresses that a configuration gives out. */
 function servedIn(config: string): string {
   return rangesIn(config)
-    .map(({ from, to, ...on }) => `${from} to ${to} on ${on.interface}`)
+    .map(({ from, to, ...on }) => `${on.interface} (${from}-${to})`)
     .join("; ");
 }

@@ -1,6 +1,6 @@
 import { bridgedTrouble } from "../killswitch/bridged.ts";
 import { type BlockedPort, closedTo } from "../killswitch/entrance.ts";
-import { dropsText, type ForwardingPath, obstaclesTo, summaryOf } from "../killswitch/obstacles.ts";
+import { type ForwardingPath, obstaclesTo, summaryOf } from "../killswitch/obstacles.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Host } from "../system/host.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
@@ -23,14 +23,10 @@ export async function otherFirewallsFinding(
   const isUsed = ({ chain }: { chain: string }) => ipv6 === "on" || !chain.startsWith("ip6 ");
   const obstacles = found.filter(isUsed);
   if (obstacles.length > 0) {
-    const { drops, chains, remedy } = summaryOf(obstacles);
-    return fault(`another firewall drops ${dropsText(drops)}: ${chains}`, `Let it through: ${remedy}`);
+    const { drops, ...summary } = summaryOf(obstacles);
+    return fault("firewalls_drop", { drops: drops.join("_"), ...summary });
   }
-  if (bridged !== null)
-    return fault(
-      `devices on different ports of the bridge ${bridged.bridges} cannot reach each other, because br_netfilter passes what they send through the firewall`,
-      `Leave bridged frames alone: ${bridged.remedy}`,
-    );
+  if (bridged !== null) return fault("bridge_filtered", bridged);
   return closedFinding(closed.filter(isUsed), ports) ?? legacyFinding(host);
 }
 
@@ -40,17 +36,10 @@ function closedFinding(closed: readonly BlockedPort[], ports: readonly number[])
   const chains = [...new Set(closed.map(({ chain }) => chain))].join(", ");
   const shut = ports.filter((each) => closed.some(({ port }) => port === each));
   const remedies = new Set(closed.flatMap(({ remedies }) => remedies));
-  return warning(
-    `another firewall keeps devices from the gateway's page, port ${shut.join(" and ")}: ${chains}`,
-    `If they should reach it: ${[...remedies].join("; ")}`,
-  );
+  return warning("page_closed", { ports: shut.join(", "), chains, remedy: [...remedies].join("; ") });
 }
 
 async function legacyFinding(host: Host): Promise<Finding> {
   const legacy = (await host.read("/proc/net/ip_tables_names"))?.split("\n").includes("filter");
-  if (legacy !== true) return ok("none drops what the LAN sends");
-  return warning(
-    "iptables-legacy has rules that nft does not show",
-    "Check whether they drop what the LAN sends: sudo iptables-legacy -S FORWARD",
-  );
+  return legacy === true ? warning("iptables_legacy", {}) : ok("firewalls_none", {});
 }

@@ -11,16 +11,13 @@ export function forwardsFinding(forwards: readonly Forward[]): Finding | null {
   const closed = forwards.filter(({ state }) => state === "closed");
   if (closed.length === 0) {
     const opening = forwards.filter(({ state }) => state === "opening").length;
-    const open = forwards.length - opening;
-    return ok(`${open} open${opening === 0 ? "" : `, ${opening} being opened`}`);
+    return ok("forwards", { open: forwards.length - opening, opening });
   }
   const byCause = Map.groupBy(closed, ({ error }) => error);
   const causes = [...byCause].slice(0, MAX_CAUSES).map(([error, ports]) => `${someOf(ports)}: ${error}`);
   const more = byCause.size > MAX_CAUSES ? ". Others have other reasons" : "";
-  return warning(
-    `${closed.length} of ${forwards.length} closed: ${causes.join(". ")}${more}`,
-    "Solve the reason, and the port opens by itself; after a refusal by the provider that can take ten minutes. All ports: portcullis forwards",
-  );
+  const counts = { closed: closed.length, all: forwards.length };
+  return warning("forwards_closed", { ...counts, reason: `${causes.join(". ")}${more}` });
 }
 
 function someOf(ports: readonly Forward[]): string {

@@ -15,19 +15,15 @@ export function httpsFinding(
   if (port === null) return null;
   if (error !== null)
     return certificate === null
-      ? fault(`does not work: ${error}`, REPAIR)
-      : warning(`the former certificate is used: ${error}`, REPAIR);
-  if (certificate === null) return warning("it is just starting", "Check again in a moment.");
+      ? fault("https_failed", { reason: error })
+      : warning("https_former", { reason: error });
+  if (certificate === null) return warning("https_starting", {});
   const { fingerprint, not_after } = certificate;
   const day = not_after.slice(0, "2026-01-02".length);
-  const found = `port ${port}; the certificate is valid until ${day}, and its SHA-256 fingerprint is ${fingerprint}`;
   const left = Date.parse(not_after) - now;
   // The gateway renews its own in time.
-  if (httpsCert === null || left > SOON_MS) return ok(found);
-  const renew = `Renew it: the gateway reads ${httpsCert} again each minute.`;
-  if (left <= 0)
-    return fault(`the certificate in ${httpsCert} has expired on ${day}: browsers refuse it`, renew);
-  return warning(`the certificate in ${httpsCert} expires on ${day}`, renew);
+  if (httpsCert === null || left > SOON_MS) return ok("https", { port, day, fingerprint });
+  return left <= 0
+    ? fault("https_expired", { file: httpsCert, day })
+    : warning("https_expiring", { file: httpsCert, day });
 }
-
-const REPAIR = "Repair that; the gateway tries again by itself, and needs no restart.";

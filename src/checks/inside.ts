@@ -41,11 +41,7 @@ export async function measureInside(
 /** Null if there is nothing to measure with. */
 export function mtuFinding({ mtu, answered }: Inside): Finding | null {
   if (answered.length === 0) return null;
-  if (answered.includes(mtu)) return ok(`packets of ${mtu} bytes, the longest, pass`);
-  if (!answered.includes(PADDED_BYTES)) return ok("not measured: the resolver answers no long queries");
-  const longest = Math.max(...answered);
-  return warning(
-    `packets of ${mtu} bytes do not pass; the longest that do have ${longest}: some sites hang`,
-    `Give the server an MTU of ${longest}: the MTU line of its file, or --mtu of portcullis add.`,
-  );
+  if (answered.includes(mtu)) return ok("mtu", { mtu });
+  if (!answered.includes(PADDED_BYTES)) return ok("mtu_unmeasured", {});
+  return warning("mtu_short", { mtu, longest: Math.max(...answered) });
 }

@@ -13,12 +13,10 @@ const MEMORY_BYTES = { warning: 64 * MB, fault: 16 * MB };
 
 /** `free` is null if it is not known. */
 export function diskFinding(free: number | null): Finding {
-  if (free === null)
-    return warning("the free space is not known", "Check that the folder of the database exists.");
-  const found = `${sizeText(free)} free for the database`;
-  const advice = "Make room: sudo apt-get clean, and sudo journalctl --vacuum-size=50M";
-  if (free < DISK_BYTES.fault) return fault(found, advice);
-  return free < DISK_BYTES.warning ? warning(found, advice) : ok(found);
+  if (free === null) return warning("disk_unknown", {});
+  const found = { free: sizeText(free) };
+  if (free < DISK_BYTES.fault) return fault("disk", found);
+  return free < DISK_BYTES.warning ? warning("disk", found) : ok("disk", found);
 }
 
 /**
@@ -30,32 +28,18 @@ export function databaseFinding(
   damage: string | null,
   exitsLost: string | null,
 ): Finding {
-  if (trouble !== null)
-    return fault(
-      trouble,
-      "Check whether the disk is full or read-only. A worn SD card becomes read-only: replace it.",
-    );
-  if (exitsLost !== null)
-    return fault(
-      exitsLost,
-      "Or restore a backup: sudo portcullis restore. See the devices: portcullis devices. A worn SD card loses data.",
-    );
-  if (damage !== null)
-    return warning(
-      damage,
-      "Restore a backup if you have one: sudo portcullis restore. A worn SD card loses data.",
-    );
-  return ok("can be read and is not damaged");
+  if (trouble !== null) return fault("database_faulty", { reason: trouble });
+  if (exitsLost !== null) return fault("database_exits_lost", { reason: exitsLost });
+  return damage === null ? ok("database", {}) : warning("database_damaged", { reason: damage });
 }
 
 export async function memoryFinding(host: Pick<Host, "read">): Promise<Finding> {
   const kibibytes = /^MemAvailable:\s+(\d+) kB$/m.exec((await host.read("/proc/meminfo")) ?? "")?.[1];
-  if (kibibytes === undefined) return ok("not known");
+  if (kibibytes === undefined) return ok("memory_unknown", {});
   const free = Number(kibibytes) * 1_024;
-  const found = `${sizeText(free)} available`;
-  const advice = "Stop programs that this machine does not need, or restart it.";
-  if (free < MEMORY_BYTES.fault) return fault(found, advice);
-  return free < MEMORY_BYTES.warning ? warning(found, advice) : ok(found);
+  const found = { free: sizeText(free) };
+  if (free < MEMORY_BYTES.fault) return fault("memory", found);
+  return free < MEMORY_BYTES.warning ? warning("memory", found) : ok("memory", found);
 }
 
 /** The limits for one device. `runs` is whether a service runs, which loads them. */
@@ -64,41 +48,22 @@ export async function connectionsFinding(
   runs: boolean,
 ): Promise<Finding> {
   const [places, refused] = await Promise.all([bounds.places(), bounds.refused()]);
-  const found =
-    places === null
-      ? "none yet"
-      : `${places.taken} of ${places.all} entries of the connection table are in use`;
-  if (places !== null && isNearlyFull(places))
-    return warning(
-      `${found}: when three quarters are, devices cannot connect to anything new`,
-      "Stop the program that opens these connections, on the gateway or on a device.",
-    );
-  if (refused === null)
-    return runs
-      ? warning(
-          `${found}; one device could use all of them`,
-          "See why the kernel refuses the table portcullis_bounds: portcullis logs. If the kernel was upgraded, restart the machine.",
-        )
-      : ok(found);
+  const table = places ?? { taken: 0, all: 0 };
+  if (places !== null && isNearlyFull(places)) return warning("connections_full", table);
+  if (refused === null) return runs ? warning("connections_unbounded", table) : ok("connections", table);
   const { connections, solicitations } = refused;
-  if (connections.length > 0)
-    return warning(
-      `${found}; further connections were refused to ${someOf(connections)} in the last ten minutes`,
-      "Check what runs there. A torrent client can be limited to fewer connections.",
-    );
-  if (solicitations.length > 0)
-    return warning(
-      `${found}; more questions for IPv6 neighbours than any device needs came from ${someOf(solicitations)} in the last ten minutes`,
-      "Check what runs there: it may be disturbing IPv6 for other devices.",
-    );
-  return ok(found);
+  if (connections.length > 0) return warning("connections_refused", { ...table, ...someOf(connections) });
+  if (solicitations.length > 0) return warning("neighbours_refused", { ...table, ...someOf(solicitations) });
+  return ok("connections", table);
 }
 
 const MAX_NAMED = 3;
 
-function someOf(macs: readonly string[]): string {
-  const more = macs.length - MAX_NAMED;
-  return `${macs.slice(0, MAX_NAMED).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+function someOf(macs: readonly string[]): { devices: string; more: number } {
+  return {
+    devices: macs.slice(0, MAX_NAMED).join(", "),
+    more: Math.max(0, macs.length - MAX_NAMED),
+  };
 }
 
 /** `replaced` is whether the program's file has been replaced since the service started. */
@@ -107,11 +72,10 @@ export async function versionFinding(
   version: string,
   replaced: boolean,
 ): Promise<Finding> {
-  const way = `${setupCommand()}. The tunnel stays up meanwhile.`;
-  if (replaced)
-    return warning(`${version} still runs, but its file has been replaced`, `Start the new one: ${way}`);
-  if (!(await isSetupDue(host, version))) return ok(version);
-  return warning(`${version} runs, but its setup was not completed`, `Complete it: ${way}`);
+  const command = setupCommand();
+  if (replaced) return warning("version_replaced", { version, command });
+  if (await isSetupDue(host, version)) return warning("version_incomplete", { version, command });
+  return ok("version", { version });
 }
 
 /** Whole gigabytes if there are many: nobody reads "234283 MB". */

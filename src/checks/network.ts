@@ -4,7 +4,7 @@ import type { FairQueues } from "../network/fair-queues.ts";
 import { type HostNetwork, networkBeside } from "../network/host-network.ts";
 import { readNeighbours } from "../network/neighbours.ts";
 import { type OtherRouter, type OtherRouters, sentencesOf } from "../network/other-routers.ts";
-import { rateText } from "../shared/rates.ts";
+import { rateArgs } from "../shared/rates.ts";
 import type { Host } from "../system/host.ts";
 import { type Route, showAddresses, showNeighbours, showRoutes } from "../system/ip.ts";
 import { resolversOf } from "../tunnel/nameservers.ts";
@@ -20,29 +20,14 @@ export async function uplinkFinding(
   inUse: boolean,
 ): Promise<Finding> {
   const { uplink, online, uplinkAddresses } = network;
-  if (uplink === null)
-    return fault(
-      "there is no default route",
-      "Check that the uplink's cable is plugged in and the home router is on. If the uplink needs no default route, name it with --uplink.",
-    );
+  if (uplink === null) return fault("uplink_missing", {});
   const addresses = uplinkAddresses.filter((address) => !isLinkLocal(address));
   if (addresses.every((address) => SELF_ASSIGNED.test(address)))
-    return fault(
-      `${uplink} has no address from the home router`,
-      "Check that the cable is plugged in and the home router's DHCP server is on, or set an address by hand.",
-    );
-  const shown = `${uplink} has ${addresses.join(", ")}`;
-  if (!online && !inUse)
-    return fault(
-      `${shown}, but no carrier or no default route`,
-      "Check that the cable is plugged in and the home router is on.",
-    );
+    return fault("uplink_unaddressed", { uplink });
+  const shown = { uplink, addresses: addresses.join(", ") };
+  if (!online && !inUse) return fault("uplink_down", shown);
   const router = await silentRouter(host, uplink);
-  if (router === null) return ok(shown);
-  return fault(
-    `${shown}, but the home router ${router} does not answer`,
-    "Check that the home router is on and has this address.",
-  );
+  return router === null ? ok("uplink", shown) : fault("router_silent", { ...shown, router });
 }
 
 /** `inside` is the addresses of the tunnels that are up. */
@@ -53,25 +38,13 @@ export function lanFinding(network: HostNetwork, inside: readonly Address[] = []
   const [taken] = prefixesIn(network.lans).filter((prefix) => !prefixesIn(lans).includes(prefix));
   const [remark] = remarks;
   if (lans.length === 0)
-    return fault(
-      remark ?? "no interface has a private address",
-      "Connect the LAN's cable, or name its interface with --lan.",
-    );
-  const shown = lans.map((lan) => `${lan.interface} (${lan.prefixes.join(", ")})`).join("; ");
-  if (taken !== undefined)
-    return warning(
-      `${shown}; ${taken} does not count as LAN, because it covers the address of a tunnel`,
-      "If you have chosen this prefix, give the LAN another one. If not, a device on the LAN advertises it: turn off its router advertisements. IPv4 works meanwhile.",
-    );
+    return remark === undefined ? fault("lan_missing", {}) : fault("lan_unusable", { reason: remark });
+  const shown = { lans: lans.map((lan) => `${lan.interface} (${lan.prefixes.join(", ")})`).join("; ") };
+  if (taken !== undefined) return warning("lan_covered", { ...shown, prefix: taken });
   const [route] = network.routesAgainstLan;
-  if (route !== undefined)
-    return warning(
-      `${shown}; another interface has a route to a part of it, which is not used: ${route}`,
-      "A DHCP server or a router on that network has set it, by mistake or to listen. If that network has the LAN's own addresses, give the LAN others.",
-    );
-  if (remark !== undefined)
-    return warning(`${shown}; ${remark}`, "Correct that, or the settings --lan and --uplink.");
-  return ok(lans.some((lan) => lan.interface === uplink) ? `${shown}; it is also the uplink` : shown);
+  if (route !== undefined) return warning("lan_route", { ...shown, route });
+  if (remark !== undefined) return warning("lan_doubtful", { ...shown, reason: remark });
+  return ok(lans.some((lan) => lan.interface === uplink) ? "lan_and_uplink" : "lan", shown);
 }
 
 /**
@@ -83,43 +56,23 @@ export async function otherRoutersFinding(
   { lans }: HostNetwork,
   { current, isListening }: Pick<OtherRouters, "current" | "isListening">,
 ): Promise<Finding> {
-  if (isListening) return current.length === 0 ? ok("none leads devices past the gateway") : leading(current);
-  const [routers, leases] = await Promise.all([ipv6RoutersOn(host, lans), leasesOn(host, lans)]);
-  const leased = leases.map((name) => `a DHCP server gives out addresses on ${name}`).join("; ");
-  const [router] = routers;
-  if (router === undefined)
-    return ok(leased === "" ? "none were heard" : `${leased}; no IPv6 router was heard`);
-  return warning(
-    `${router.address} on ${router.link} is an IPv6 router: devices that use it leave outside the tunnel`,
-    "Turn off IPv6, or its router advertisements, in the settings of the other router. Devices that do not use the gateway are out of its reach.",
-  );
+  if (isListening) return current.length === 0 ? ok("routers_none", {}) : leading(current);
+  const [[router], links] = await Promise.all([ipv6RoutersOn(host, lans), leasesOn(host, lans)]);
+  if (router !== undefined) return warning("routers_ipv6", { router: router.address, link: router.link });
+  return links.length === 0 ? ok("routers_unheard", {}) : ok("routers_dhcp", { links: links.join(", ") });
 }
 
 function leading(routers: readonly OtherRouter[]): Finding {
-  const families = routers.map(({ address }) => familyOf(address));
-  const steps = [
-    ...(families.includes(6)
-      ? ["Turn off IPv6, or its router advertisements, in the settings of the other router."]
-      : []),
-    ...(families.includes(4)
-      ? ["Turn off the other DHCP server, or let it give devices the gateway as router and as DNS server."]
-      : []),
-  ];
-  return warning(
-    `${sentencesOf(routers)}: devices that use it leave outside the tunnel`,
-    `${steps.join(" ")} docs/other-routers.md has the steps for common routers.`,
-  );
+  const families = new Set(routers.map(({ address }) => `ipv${familyOf(address)}`));
+  return warning("routers_lead", { reason: sentencesOf(routers), families: [...families].join("_") });
 }
 
 /** The resolvers that the gateway itself uses for the names of servers. */
 export async function resolverFinding(host: Host): Promise<Finding> {
   try {
-    return ok((await resolversOf(host)).join(", "));
+    return ok("resolver", { resolvers: (await resolversOf(host)).join(", ") });
   } catch (error) {
-    return warning(
-      messageOf(error),
-      "Servers with an address work. For servers with a name, let DHCP set a resolver, or write one to /etc/resolv.conf.",
-    );
+    return warning("resolver_missing", { reason: messageOf(error) });
   }
 }
 
@@ -127,12 +80,12 @@ export async function resolverFinding(host: Host): Promise<Finding> {
 export function ipv6Finding({ ipv6 }: Pick<HostNetwork, "ipv6">, inTunnel: boolean | null): Finding {
   switch (ipv6) {
     case "missing":
-      return ok("the kernel has none: only IPv4 is used");
+      return ok("ipv6_missing", {});
     case "off":
-      return ok("turned off on this machine: only IPv4 is used");
+      return ok("ipv6_off", {});
     case "on":
-      if (inTunnel === null) return ok("on; filtered like IPv4");
-      return ok(inTunnel ? "on; the tunnel carries it" : "on; the tunnel carries none, so it is refused");
+      if (inTunnel === null) return ok("ipv6_filtered", {});
+      return ok(inTunnel ? "ipv6_carried" : "ipv6_refused", {});
   }
 }
 
@@ -179,12 +132,9 @@ export async function lineFinding(queues: Pick<FairQueues, "line" | "missing">):
   const links = await queues.missing();
   const { line } = queues;
   if (line === null || links === null) return null;
-  const shown = `${rateText(line)} is shared among the devices`;
+  const rate = rateArgs(line);
   const { of, missing } = links;
-  if (of.length === 0) return ok(`${shown}, once there is a LAN or a tunnel`);
-  if (missing.length === 0) return ok(`${shown}, on ${of.join(", ")}`);
-  return warning(
-    `${shown}, but not on ${missing.join(", ")}`,
-    "Another program has changed the queue of this interface, or the kernel cannot do it: portcullis logs. Set the rates again in the settings.",
-  );
+  if (of.length === 0) return ok("line_waiting", rate);
+  if (missing.length === 0) return ok("line", { ...rate, links: of.join(", ") });
+  return warning("line_missing", { ...rate, links: missing.join(", ") });
 }

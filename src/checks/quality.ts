@@ -1,28 +1,32 @@
-import { capital, tunnelTitle } from "../shared/words.ts";
 import type { Measured } from "../tunnel/quality.ts";
-import { isPoor, type MeasuredPaths, qualityWords, verdictOn } from "../tunnel/quality-verdict.ts";
+import { causeOf, isPoor, type MeasuredPaths } from "../tunnel/quality-verdict.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
 /** How good the ways to the internet are, and where it is that they are not; null while nothing was measured. */
-export function qualityFinding(ways: MeasuredPaths): Finding | null {
-  const { tunnels, uplink } = ways;
+export function qualityFinding(paths: MeasuredPaths): Finding | null {
+  const { tunnels, uplink } = paths;
   if (tunnels.length === 0 && uplink === null) return null;
-  const all = [
-    ...tunnels.map((way) => wayWords(`the ${tunnelTitle(way.name)}`, way)),
-    ...(uplink === null ? [] : [wayWords("the uplink to the home router", uplink)]),
-  ].join("; ");
-  const poor = tunnels.find(isPoor);
-  if (poor !== undefined)
-    return warning(all, `${capital(tunnelTitle(poor.name))}: ${verdictOn(poor.name, ways)}`);
-  if (uplink !== null && isPoor(uplink)) return warning(all, verdictOn("", ways));
+  const figures = figuresOf(paths);
+  const poor =
+    tunnels.find(isPoor) ?? (uplink !== null && isPoor(uplink) ? { ...uplink, name: "" } : undefined);
+  if (poor !== undefined) {
+    const which = { tunnel: poor.name || "none", state: poor.quality.state };
+    return warning("quality_poor", { ...figures, ...which, ...causeOf(poor.name, paths) });
+  }
   const areJudged = tunnels.every(({ isJudged }) => isJudged) && uplink?.isJudged !== false;
-  return ok(
-    areJudged
-      ? `${all}. If a device is slow all the same, it is its own way to the gateway: its Wi-Fi or cable`
-      : all,
-  );
+  return ok(areJudged ? "quality_good" : "quality", figures);
 }
 
-function wayWords(which: string, { quality, isJudged }: Measured): string {
-  return isJudged ? `${which} is ${qualityWords(quality)}` : `${which} has had too few questions to tell`;
+function figuresOf({ tunnels, uplink }: MeasuredPaths): Record<"measured" | "tunnels" | "uplink", string> {
+  return {
+    measured: uplink === null ? "tunnels" : tunnels.length === 0 ? "uplink" : "both",
+    tunnels: tunnels.map((tunnel) => `${tunnel.name} ${figuresIn(tunnel)}`).join("; "),
+    uplink: uplink === null ? "" : figuresIn(uplink),
+  };
+}
+
+/** `312 ms, 3 %`. A question mark stands for a way that was asked too few questions to tell. */
+function figuresIn({ isJudged, quality: { round_trip_ms, loss_percent } }: Measured): string {
+  if (!isJudged) return "?";
+  return round_trip_ms === null ? `${loss_percent} %` : `${round_trip_ms} ms, ${loss_percent} %`;
 }

@@ -41,31 +41,20 @@ export function askResolvers(
 /** Without the gateway's own resolver, the firewall leads all queries to the first one. */
 export function dnsFinding(asked: readonly AskedResolver[], hasOwnResolver: boolean): Finding {
   const [first] = asked;
-  if (first === undefined)
-    return warning(
-      "the tunnel has no resolver, so queries that are sent to the gateway are not answered",
-      "Give the server one: the DNS line of its file, or --dns of portcullis add.",
-    );
-  if (isGood(first)) return ok(`the tunnel's resolver ${first.address} answers`);
-  const said = `the tunnel's resolver ${first.address} ${faultOf(first)}`;
+  if (first === undefined) return warning("dns_missing", {});
+  const resolver = first.address;
+  if (isGood(first)) return ok("dns", { resolver });
+  const said = { resolver, answer: answerOf(first) };
   const good = asked.find(isGood);
-  if (good === undefined && first.isOutside)
-    return fault(
-      `${said}, and the AllowedIPs of its configuration leave it out`,
-      "The server may well work: give its configuration a resolver that is in its AllowedIPs, and import it again.",
-    );
-  if (good === undefined)
-    return fault(said, "Check the DNS address in the server's configuration, or try another server.");
-  const advice = `Name ${good.address} first in the DNS line of the server's file.`;
-  return hasOwnResolver
-    ? warning(`${said}; ${good.address} is asked in its place`, advice)
-    : fault(`${said}, and devices are led to it alone; ${good.address} answers`, advice);
+  if (good === undefined) return fault(first.isOutside ? "dns_outside" : "dns_silent", said);
+  const found = { ...said, other: good.address };
+  return hasOwnResolver ? warning("dns_replaced", found) : fault("dns_stuck", found);
 }
 
 function isGood({ rcode }: AskedResolver): boolean {
   return rcode === RCODE.ok || rcode === RCODE.noName;
 }
 
-function faultOf({ rcode }: AskedResolver): string {
-  return rcode === null ? "does not answer" : `refuses queries (${CODES[rcode] ?? `code ${rcode}`})`;
+function answerOf({ rcode }: AskedResolver): string {
+  return rcode === null ? "none" : (CODES[rcode] ?? `RCODE ${rcode}`);
 }

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import type { Args } from "../base/message.ts";
 
 /** The result of one check. */
 export const Check = Type.Object(
@@ -6,6 +7,17 @@ export const Check = Type.Object(
     id: Type.String({ description: "for programs; does not change", examples: ["clock"] }),
     title: Type.String({ examples: ["Clock"] }),
     result: Type.Union([Type.Literal("ok"), Type.Literal("warning"), Type.Literal("fault")]),
+    code: Type.String({ description: "which sentence `found` is, for programs", examples: ["clock_behind"] }),
+    args: Type.Unsafe<Args>(
+      Type.Object(
+        {},
+        {
+          additionalProperties: Type.Union([Type.String(), Type.Number()]),
+          description:
+            "what `found` and `advice` are about, by name, to say them in another language; a `reason` is in English",
+        },
+      ),
+    ),
     found: Type.String({ description: "what was found, for people" }),
     advice: Type.Union([Type.String(), Type.Null()], {
       description: "what to do about it; null if nothing needs to be done",

@@ -1,5 +1,4 @@
 import { viaText } from "../servers/hops.ts";
-import { BLOCKED_WORDS } from "../shared/words.ts";
 import { RELAYS, TRANSPORTS } from "../transports/list.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
@@ -44,98 +43,64 @@ export interface TunnelFacts {
 /** Distinguishes the reasons why a tunnel carries nothing. */
 export function tunnelFinding(facts: TunnelFacts): Finding {
   const { row, data } = facts;
-  const title = titleOf(row);
   switch (row.state) {
     case "disconnected":
-      return warning("not connected: nothing leaves by it", connectTo(row.name));
+      return warning("tunnel_off", { command: connectTo(row.name) });
     case "connecting":
-      return warning(`connecting to ${title}`, "Wait some seconds and check again.");
+      return warning("tunnel_connecting", serverIn(row));
     case "failed":
     case "reconnecting":
-      return silent(facts, title);
+      return silent(facts);
     case "connected":
-      return (data === null ? row.unanswered : !data) ? noData(facts, title) : alive(facts, title);
+      return (data === null ? row.unanswered : !data) ? noData(facts) : alive(facts);
   }
 }
 
-function titleOf({ server, via, wanted, wanted_via }: TunnelFacts["row"]): string {
-  const [name, entry] = server === "" ? [wanted ?? "the server", wanted_via] : [server, via];
-  return viaText(name, entry);
+/** What is to be connected, while nothing is. */
+function serverIn(row: TunnelFacts["row"]): Record<"hops" | "server" | "via", string> {
+  const [server, via] = row.server === "" ? [row.wanted, row.wanted_via] : [row.server, row.via];
+  if (server == null) return { hops: "unknown", server: "", via: "" };
+  return { hops: via === undefined ? "one" : "two", server, via: via ?? "" };
 }
 
-function alive({ row, now }: TunnelFacts, title: string): Finding {
+function alive({ row, now }: TunnelFacts): Finding {
   const age = ageOf(row.latest_handshake, now);
-  if (age !== null && age < SESSION_ENDS_MS && row.quantum === false)
-    return warning(
-      `connected to ${title}${portText(row)}, but its keys are not safe from quantum computers: it agreed on none that are`,
-      "Connect to another of Mullvad's servers, or again later. With --quantum require, nothing is carried without such keys.",
-    );
-  if (age !== null && age < SESSION_ENDS_MS) {
-    const keys = row.quantum ? ", with keys that are safe from quantum computers" : "";
-    return ok(`connected to ${title}${portText(row)}${keys}; last handshake ${secondsOf(age)} ago`);
-  }
-  return warning(
-    `connected to ${title}, but there was no handshake for three minutes`,
-    "The gateway reconnects by itself when the server stays silent. Check again in a minute.",
-  );
+  const server = serverIn(row);
+  if (age === null || age >= SESSION_ENDS_MS) return warning("tunnel_stale", server);
+  const led = { ...server, ...wayTo(row) };
+  if (row.quantum === false) return warning("tunnel_unsafe", led);
+  return ok("tunnel_up", { ...led, keys: row.quantum ? "safe" : "usual", seconds: secondsOf(age) });
 }
 
-function portText({ port, transport, blocked, wanted_transport }: TunnelFacts["row"]): string {
-  if (transport !== undefined) {
-    const { protocol, offered } = TRANSPORTS[transport];
-    const here = blocked === undefined ? "plain WireGuard is blocked here" : BLOCKED_WORDS[blocked];
-    const asked = wanted_transport === undefined ? `because ${here}` : "as was asked for";
-    const why = offered.by === "configuration" ? "as its configuration says" : asked;
-    return ` by ${RELAYS[transport].words.name} at ${protocol.toUpperCase()} port ${port}, ${why}`;
-  }
-  return port === undefined ? "" : ` at port ${port}, because it does not answer at its usual one from here`;
+function wayTo({ port = 0, transport, blocked, wanted_transport }: TunnelFacts["row"]) {
+  if (transport === undefined)
+    return { way: port === 0 ? "usual" : "port", port, transport: "", protocol: "" };
+  const { protocol, offered } = TRANSPORTS[transport];
+  const asked = wanted_transport === undefined ? (blocked ?? "plain") : "asked";
+  return {
+    way: offered.by === "configuration" ? "configuration" : asked,
+    ...{ port, transport: RELAYS[transport].words.name, protocol: protocol.toUpperCase() },
+  };
 }
 
 /** The server answers handshakes, so it is up and knows the key. */
-function noData({ row, now }: TunnelFacts, title: string): Finding {
+function noData({ row, now }: TunnelFacts): Finding {
   const age = ageOf(row.latest_handshake, now);
-  const shaken = age === null ? "" : ` ${secondsOf(age)} ago`;
-  const account =
-    row.provider === "managed"
-      ? " Check whether your account has expired: sudo portcullis account show."
-      : "";
-  return fault(
-    `${title} answered the handshake${shaken}, but no data came back`,
-    `The server is up and knows your key, but does not carry your traffic.${account} Try another server: portcullis connect, with a country or a city.`,
-  );
+  const seconds = age === null ? "unknown" : secondsOf(age);
+  return fault("tunnel_unanswered", { ...serverIn(row), seconds, provider: row.provider ?? "unknown" });
 }
 
 /** There is no handshake. WireGuard servers do not say why, so the likely cause depends on the other facts. */
-function silent({ row, online, detour, clockBehind, othersAnswer }: TunnelFacts, title: string): Finding {
-  const found = row.error ?? `${title} does not answer handshakes`;
-  if (!online) return fault(found, "The uplink is down: repair it first.");
-  if (detour !== null)
-    return fault(
-      `${found} (what is sent to it takes the route ${detour}, and not the default route)`,
-      `If this route is not yours, a machine on the uplink has set it, by DHCP or router advertisements. Nothing leaves outside the tunnel by it. Remove it: sudo ip route del ${detour}`,
-    );
-  if (clockBehind) return fault(found, "The clock is behind: set it first.");
-  if (row.error !== null && UNKEYED.test(row.error))
-    return fault(
-      found,
-      "The server answers, but not with the keys that are required. Connect to another of Mullvad's servers, or do without: portcullis connect, with --quantum on.",
-    );
-  if (row.error !== null && !UNANSWERED.test(row.error))
-    return fault(found, "The server was not contacted. Solve this first, then connect again.");
-  if (othersAnswer)
-    return fault(
-      `${found} (another server accepts the same key)`,
-      `The key is good and the uplink works, so ${row.wanted_via === undefined ? "this server" : "one of the two servers"} is down. Try another one: portcullis connect, with a country or a city.`,
-    );
-  if (row.provider === "managed")
-    return fault(
-      `${found} (no other server has accepted the key lately)`,
-      "The server is down, or the provider refuses the key because the account has expired or the key was removed. To see which: sudo portcullis account show. If the account is good, try another server.",
-    );
-  return fault(
-    found,
-    "Check that the server is up, that its address, port and public key are right, and that it has this gateway's public key. Some networks block UDP: try another port if the server has one.",
-  );
+function silent({ row, online, detour, clockBehind, othersAnswer }: TunnelFacts): Finding {
+  const { hops } = serverIn(row);
+  const reason = row.error ?? `${titleOf(row)} does not answer handshakes`;
+  if (!online) return fault("tunnel_offline", { reason });
+  if (detour !== null) return fault("tunnel_detour", { reason, detour });
+  if (clockBehind) return fault("tunnel_clock_behind", { reason });
+  if (row.error !== null && UNKEYED.test(row.error)) return fault("tunnel_unkeyed", { reason });
+  if (row.error !== null && !UNANSWERED.test(row.error)) return fault("tunnel_uncontacted", { reason });
+  if (othersAnswer) return fault("tunnel_server_down", { reason, hops });
+  return fault(row.provider === "managed" ? "tunnel_refused" : "tunnel_silent", { reason });
 }
 
 /** The message of the dialer, the probe and the supervisor about a server that is silent. */
@@ -144,15 +109,19 @@ const UNANSWERED = /answer(ed)? the WireGuard handshake|no longer answers/;
 /** The message of the agreement on keys. */
 const UNKEYED = /no keys that are safe from quantum computers/;
 
+function titleOf(row: TunnelFacts["row"]): string {
+  const { hops, server, via } = serverIn(row);
+  return hops === "unknown" ? "the server" : viaText(server, hops === "two" ? via : undefined);
+}
+
 function connectTo(name: string): string {
-  const command = name === "main" ? "portcullis connect" : `portcullis tunnel ${name} connect`;
-  return `Connect it: ${command}, with a server, a country or a city.`;
+  return name === "main" ? "portcullis connect" : `portcullis tunnel ${name} connect`;
 }
 
 function ageOf(handshake: string | null, now: number): number | null {
   return handshake === null ? null : Math.max(0, now - Date.parse(handshake));
 }
 
-function secondsOf(ms: number): string {
-  return `${Math.round(ms / 1_000)} s`;
+function secondsOf(ms: number): number {
+  return Math.round(ms / 1_000);
 }

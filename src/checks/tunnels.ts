@@ -84,11 +84,7 @@ export class TunnelChecks {
 
   private async sentFinding(judge: (sent: Sent) => Finding | null): Promise<Finding | null> {
     if (this.session === null) return null;
-    if (!isKillSwitchWanted(this.deps.savedState))
-      return warning(
-        "not measured while the kill switch is off: queries could leave outside the tunnel",
-        "Turn it on: sudo portcullis killswitch on",
-      );
+    if (!isKillSwitchWanted(this.deps.savedState)) return warning("inside_unmeasured", {});
     const sent = await this.sent();
     return sent && judge(sent);
   }

@@ -1,9 +1,10 @@
 import type { SecurityAlert } from "../base/alert.ts";
 import type { Code } from "../base/errors.ts";
+import type { Args } from "../base/message.ts";
 import type { Check } from "../checks/schema.ts";
 import { sentenceFrom } from "../shared/words.ts";
 import { beginOfItsWords } from "./format.ts";
-import { type Parts, say, shown, told, toldError } from "./language.ts";
+import { type Parts, say, shown, told, toldError, toldFinding } from "./language.ts";
 
 /**
  * What the gateway tells, by its codes. Its own texts are English, and name the field and the value. In another language
@@ -63,18 +64,30 @@ export function isTold(error: string): boolean {
 
 /** What an alert says. A reason is the gateway's own text, and the last of its sentence. */
 export function alertText({ code, args, message }: ShownAlert): string {
-  if (shown === "en" || args === undefined) return inItsWords(sentenceFrom(message));
-  const { reason, ...others } = args;
-  const key = others.what === undefined ? code : `${code}.${others.what}`;
-  const given = reason === undefined ? others : { ...others, reason: inItsWords(`${reason}`) };
-  return told(key, given) ?? inItsWords(sentenceFrom(message));
+  const key = args?.what === undefined ? code : `${code}.${args.what}`;
+  return saidBy(told, key, args) ?? inItsWords(sentenceFrom(message));
+}
+
+/** A sentence of the gateway's rows; null in English, and if it cannot be said. */
+function saidBy(tell: typeof told, key: string, args: Args | undefined): string | null {
+  if (args?.reason === undefined) return args === undefined ? null : tell(key, args);
+  return tell(key, { ...args, reason: inItsWords(`${args.reason}`) });
 }
 
 type ShownAlert = Pick<SecurityAlert, "code" | "args" | "message">;
 
+/** What a check has found. */
+export function foundText({ code, args, found }: Pick<Check, "code" | "args" | "found">): string {
+  return saidBy(toldFinding, code, args) ?? inItsWords(sentenceFrom(found));
+}
+
+/** What to do about it; null if nothing. */
+export function adviceText({ code, args, advice }: Pick<Check, "code" | "args" | "advice">): string | null {
+  return advice && (saidBy(toldFinding, `${code}.advice`, args) ?? inItsWords(advice));
+}
+
 /** The title of a check. One that this page does not know has the gateway's. */
 export function checkTitle({ id, title }: Pick<Check, "id" | "title">): string {
-  if (shown === "en") return title;
   const [, tunnel] = /^tunnel:(.*)$/.exec(id) ?? [];
   if (tunnel !== undefined)
     return say("{tunnel, select, main {Main tunnel} other {Tunnel {tunnel}}}", { tunnel });

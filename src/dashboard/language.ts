@@ -24,9 +24,17 @@ const catalogue = await loaded(language.catalogue);
 /** What the gateway tells, by the keys of its rows; null until it is there. */
 const sentences = signal<ReadonlyMap<string, string> | null>(null);
 
-/** To be called once the page is there. */
+/** What checks find, by its code; null until it is there. */
+const findings = signal<ReadonlyMap<string, string> | null>(null);
+
+/** What every view may tell; to be called once the page is there. */
 export async function loadSentences(): Promise<void> {
   if (shown !== ENGLISH) sentences.value = await loaded(language.sentences);
+}
+
+/** What only the view of checks tells. */
+export async function loadFindings(): Promise<void> {
+  if (shown !== ENGLISH) findings.value ??= await loaded(language.findings);
 }
 
 /** The language that the page is really in: the gateway's own texts are English, and a catalogue may not be there. */
@@ -68,6 +76,11 @@ export function formatted<T>(
 /** A sentence of the gateway by its key; null in English, before it is there, of a newer gateway, and if it lacks a value. */
 export function told(key: string, args: Parts): string | null {
   return toldBy(sentences.value, key, args);
+}
+
+/** The same of what a check has found. */
+export function toldFinding(key: string, args: Parts): string | null {
+  return toldBy(findings.value, key, args);
 }
 
 let errors: ReadonlyMap<string, string> | null = null;

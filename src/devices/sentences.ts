@@ -1,5 +1,5 @@
 import type { AlertArgs } from "../base/alert-rows.ts";
-import type { Rate } from "../shared/rates.ts";
+import { rateArgs } from "../shared/rates.ts";
 import { formatExit } from "./exit.ts";
 import { formatOrder } from "./exit-order.ts";
 import type { Move } from "./exits-in-force.ts";
@@ -21,13 +21,8 @@ export function usedUp(
     return device === null ? { what: "shared_told", ...amount } : { what: "told", device, ...amount };
   if (at_end === "blocked")
     return device === null ? { what: "shared_blocked", ...until } : { what: "blocked", device, ...until };
-  const limit = { ...until, ...waysOf(at_end) };
+  const limit = { ...until, ...rateArgs(at_end) };
   return device === null ? { what: "shared_limited", ...limit } : { what: "limited", device, ...limit };
-}
-
-function waysOf({ down, up }: Rate): { ways: string; down: number; up: number } {
-  const ways = down === up ? "both" : up === null ? "down" : down === null ? "up" : "each";
-  return { ways, down: down ?? 0, up: up ?? 0 };
 }
 
 /** One alert for all devices that have moved from the same exit to the same. */

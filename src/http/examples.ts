@@ -127,6 +127,8 @@ export const EXAMPLES: { readonly [Name in keyof Schemas]?: Static<Schemas[Name]
         id: "firewall",
         title: "Kill switch: firewall",
         result: "ok",
+        code: "firewall_holds",
+        args: {},
         found: "its rules are in the kernel: what they do not accept is refused",
         advice: null,
       },

@@ -13,6 +13,12 @@ export function rateText({ down, up }: Rate): string {
   ].join(", ");
 }
 
+/** The same for a message, where `ways` says which of the two are given. */
+export function rateArgs({ down, up }: Rate): { ways: string; down: number; up: number } {
+  const ways = down === up ? "both" : up === null ? "down" : down === null ? "up" : "each";
+  return { ways, down: down ?? 0, up: up ?? 0 };
+}
+
 /** What a person types: 20 for each way, 20/5 for down and up, `off` for a way without a limit. */
 export function parseRate(text: string): Rate | undefined {
   const [down, up, ...rest] = text.split("/").map(megabitsIn);

@@ -2,23 +2,31 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { alertTexts } from "../../src/base/alert-rows.ts";
 import { translationIn } from "../../src/base/language.ts";
+import { findingTexts } from "../../src/checks/finding-rows.ts";
 import { checkTitles } from "../../src/checks/rows.ts";
 import { NOTICES } from "../../src/notifications/notices.ts";
 import { LANGUAGE_NAMES } from "../../src/shared/languages.ts";
 import { type Needs, needsOf } from "../page/messages.ts";
 
-const FOLDER = join(import.meta.dir, "../../src/shared/sentences");
-const ENGLISH: Readonly<Record<string, string>> = { ...alertTexts(), ...NOTICES, ...checkTitles() };
+const SOURCE = join(import.meta.dir, "../../src");
+/** What every view may tell, and what only the view of checks tells, in English. */
+const CATALOGUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  "shared/sentences/sentences": { ...alertTexts(), ...NOTICES, ...checkTitles() },
+  "shared/sentences/findings": findingTexts(),
+};
+const LANGUAGES = Object.keys(LANGUAGE_NAMES).filter((each) => each !== "en");
 
-for (const code of Object.keys(LANGUAGE_NAMES).filter((each) => each !== "en")) {
+for (const [name, ENGLISH, code] of Object.entries(CATALOGUES).flatMap(([path, texts]) =>
+  LANGUAGES.map((each) => [`${path}.${each}`, texts, each] as const),
+)) {
   const read = async (): Promise<Record<string, string>> =>
-    await Bun.file(join(FOLDER, `sentences.${code}.json`)).json();
+    await Bun.file(join(SOURCE, `${name}.json`)).json();
 
-  test(`${code}: each code has its sentence, in order, and there is no other`, async () => {
+  test(`${name}: each code has its sentence, in order, and there is no other`, async () => {
     expect(Object.keys(await read())).toEqual(Object.keys(ENGLISH).toSorted());
   });
 
-  test(`${code}: a sentence is about the same, and has all forms of its plurals`, async () => {
+  test(`${name}: a sentence is about the same, and has all forms of its plurals`, async () => {
     const texts = await read();
     const faults = Object.entries(ENGLISH).flatMap(([key, english]) =>
       faultsOf(needsOf(english), needsOf(texts[key] ?? ""), code).map((fault) => `${key}: ${fault}`),
@@ -26,7 +34,7 @@ for (const code of Object.keys(LANGUAGE_NAMES).filter((each) => each !== "en")) 
     expect(faults).toEqual([]);
   });
 
-  test(`${code}: the gateway's own text comes last, where the page marks it as English`, async () => {
+  test(`${name}: the gateway's own text comes last, where the page marks it as English`, async () => {
     const reasons = Object.entries(await read()).filter(([, text]) => text.includes("{reason}"));
     expect(reasons.length).toBeGreaterThan(5);
     expect(reasons.filter(([, text]) => !/\{reason\}[.。]?$/.test(text))).toEqual([]);

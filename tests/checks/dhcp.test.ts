@@ -36,7 +36,7 @@ async function found({ dhcp = "on", own = "192.168.7.2/24", unit = ["active"], i
 }
 
 test("a server that runs is fine, and the check says what it gives out", async () => {
-  expect(await found({})).toBe("ok: 192.168.7.100 to 192.168.7.249 on eth0");
+  expect(await found({})).toBe("ok: eth0 (192.168.7.100-192.168.7.249)");
   expect(await found({ dhcp: "off", isInstalled: false })).toBeNull();
 });
 

@@ -17,13 +17,13 @@ test("without forwards there is nothing to look at", () => {
 });
 
 test("ports that are open, or are being opened, are fine", () => {
-  expect(forwardsFinding([TV, TV])).toEqual({ result: "ok", found: "2 open", advice: null });
+  expect(forwardsFinding([TV, TV])).toMatchObject({ result: "ok", found: "2 open", advice: null });
   const opening: Forward = { ...TV, state: "opening", external: null };
   expect(forwardsFinding([TV, opening])?.found).toBe("1 open, 1 being opened");
 });
 
 test("a port that is closed is named with the reason, by its device's name or MAC address", () => {
-  expect(forwardsFinding([TV, CLOSED])).toEqual({
+  expect(forwardsFinding([TV, CLOSED])).toMatchObject({
     result: "warning",
     found: `1 of 2 closed: port 6881 (TCP) of TV: ${UNSEEN}`,
     advice: ADVICE,

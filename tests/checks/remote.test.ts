@@ -33,7 +33,7 @@ test("a port that the router forwards is fine", () => {
 });
 
 test("what cannot be known is a warning with what to enter, until a device has come in", () => {
-  expect(remoteFinding(ON)).toEqual({
+  expect(remoteFinding(ON)).toMatchObject({
     result: "warning",
     found: `devices call ${CALLED}; whether that leads here cannot be seen: it does not answer`,
     advice: ENTER,
@@ -43,7 +43,7 @@ test("what cannot be known is a warning with what to enter, until a device has c
 });
 
 test("without an address to call it is a fault, with what to enter", () => {
-  expect(remoteFinding({ ...ON, endpoint: null, error: "the address is not known" })).toEqual({
+  expect(remoteFinding({ ...ON, endpoint: null, error: "the address is not known" })).toMatchObject({
     result: "fault",
     found: "no device can come in: the address is not known",
     advice: ENTER,

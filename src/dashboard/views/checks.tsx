@@ -1,11 +1,11 @@
+import { useEffect } from "preact/hooks";
 import type { Check, Checks as CheckList } from "../../checks/schema.ts";
 import type { Tone } from "../../shared/verdict-texts.ts";
-import { sentenceFrom } from "../../shared/words.ts";
 import { useAnswer } from "../answers.ts";
 import { read } from "../api.ts";
-import { checkTitle, inItsWords } from "../codes.ts";
+import { adviceText, checkTitle, foundText } from "../codes.ts";
 import { timeOf } from "../format.ts";
-import { say } from "../language.ts";
+import { loadFindings, say } from "../language.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon, type IconName } from "../parts/icon.tsx";
 import { Ready } from "../parts/list.tsx";
@@ -16,6 +16,7 @@ import { ThisDevice } from "./checks/this-device.tsx";
 /** What the gateway finds when it looks at itself, the worst first, and what becomes of the device with this page. */
 export function Checks() {
   const checks = useAnswer("checks");
+  useEffect(() => void loadFindings(), []);
   return (
     <div class="checks">
       <h1>{say("Checks")}</h1>
@@ -109,7 +110,8 @@ function effectsOf({ id }: Check, checks: readonly Check[]): Check[] {
 
 function Row(props: { check: Check; effects: readonly Check[] }) {
   const { check, effects } = props;
-  const { result, found, advice } = check;
+  const { result } = check;
+  const advice = adviceText(check);
   const { icon, tone, word } = LOOKS[result];
   return (
     <li class={`row tone-${tone}`}>
@@ -120,11 +122,11 @@ function Row(props: { check: Check; effects: readonly Check[] }) {
           <strong>{checkTitle(check)}</strong>
         </p>
         <p>
-          <Told text={inItsWords(sentenceFrom(found))} />
+          <Told text={foundText(check)} />
         </p>
         {advice !== null && (
           <p class="advice">
-            <span class="quiet">{say("What to do:")}</span> <Told text={inItsWords(advice)} />
+            <span class="quiet">{say("What to do:")}</span> <Told text={advice} />
           </p>
         )}
         {effects.length > 0 && (
@@ -137,7 +139,7 @@ function Row(props: { check: Check; effects: readonly Check[] }) {
             <ul>
               {effects.map((each) => (
                 <li key={each.id}>
-                  {checkTitle(each)}: <Told text={inItsWords(sentenceFrom(each.found))} />
+                  {checkTitle(each)}: <Told text={foundText(each)} />
                 </li>
               ))}
             </ul>

@@ -7,7 +7,7 @@ const MAX_FIRST_BYTES = 160_000;
 /** All views, with the messages of one language. */
 const MAX_BYTES = 240_000;
 /** What is read once the page is there: the other views, and what the gateway tells, in a language. */
-const LATER = /^(sentences|others|place-guess)[.-]/;
+const LATER = /^(sentences|errors|findings|others|place-guess)[.-]/;
 /** It takes 0.1 s, and seconds on a busy machine. */
 const BUILT_WITHIN_MS = 120_000;
 

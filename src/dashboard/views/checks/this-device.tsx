@@ -5,7 +5,7 @@ import { standingOf } from "../../../shared/verdict.ts";
 import { placeOf, type Tone } from "../../../shared/verdict-texts.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
-import { inItsWords } from "../../codes.ts";
+import { foundText } from "../../codes.ts";
 import { downSentence } from "../../down.ts";
 import { exitOf, titleOf } from "../../exit.ts";
 import { bytesOf, rateOf } from "../../format.ts";
@@ -82,7 +82,7 @@ function Found(props: FoundProps) {
                 {found !== undefined && (
                   <>
                     {" "}
-                    {say("The last check:")} <Told text={inItsWords(found)} />
+                    {say("The last check:")} <Told text={found} />
                   </>
                 )}
                 {more !== undefined && ` ${more}`}
@@ -165,7 +165,7 @@ function dnsAnswer({ device, tunnels, isOff, checks }: FoundProps): Answer {
       text: say(
         "Unencrypted queries, to the gateway or to a resolver on the internet, are answered by the tunnel’s resolver if its server names one.",
       ),
-      ...(check !== undefined && { found: `${check.found}.` }),
+      ...(check !== undefined && { found: foundText(check) }),
       more: say(
         "DNS over HTTPS, which many browsers use, is ordinary traffic inside the tunnel: it reaches the resolver that the browser has chosen, from the VPN server’s address. A resolver of your own at home uses its own exit.",
       ),
