@@ -1,5 +1,7 @@
 import { hostname } from "node:os";
 import { Tokens } from "../access/tokens.ts";
+import { LANGUAGE } from "../base/language.ts";
+import { voiceIn } from "../base/voice.ts";
 import { Https } from "../certificates/https.ts";
 import { Checkup } from "../checks/checkup.ts";
 import { exitResolvers } from "../dns/exit-resolvers.ts";
@@ -45,7 +47,7 @@ function notificationsOn(
     ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
     send: httpsClient.sendWithin,
     isOpenTo: (target) => httpsClient.isOpenTo(target),
-    headline: () => overview.headline(),
+    headline: () => overview.headline(voiceIn(LANGUAGE.read(store))),
     onChange: (change) => alerts.raise("notifications_changed", change),
   });
 }

@@ -2,6 +2,7 @@ import { LANGUAGE_NAMES, type LanguageCode } from "../shared/languages.ts";
 import { formatMessage, parseMessage } from "../shared/message-format.ts";
 import type { Args } from "./message.ts";
 import { SavedChoice } from "./saved.ts";
+import { countingIn } from "./voice.ts";
 
 /** The language of notifications and of Home Assistant. The wire's own sentences are English. */
 export const LANGUAGE = new SavedChoice("language", "language", "en", (text) =>
@@ -18,10 +19,7 @@ export async function translationIn(code: string): Promise<Translate> {
   const load = Object.hasOwn(CATALOGUES, code) ? CATALOGUES[code as keyof typeof CATALOGUES] : null;
   if (load === null) return IN_ENGLISH;
   const texts: Readonly<Record<string, string>> = (await load()).default;
-  const counting = {
-    pluralOf: (count: number) => new Intl.PluralRules(code).select(count),
-    numberText: (value: number) => new Intl.NumberFormat(code).format(value),
-  };
+  const counting = countingIn(code);
   return (key, args) => {
     const text = texts[key];
     if (text === undefined) return null;

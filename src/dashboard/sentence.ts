@@ -3,7 +3,7 @@ import type { DeviceList } from "../devices/schema.ts";
 import type { KillSwitchLayers, Network } from "../http/schema.ts";
 import { isOutside } from "../shared/exits.ts";
 import { allSaid } from "../shared/saying.ts";
-import { type DeviceFacts, type KillSwitchFacts, standingOf, verdictOf } from "../shared/verdict.ts";
+import { deviceFactsOf, type KillSwitchFacts, standingOf, verdictOf } from "../shared/verdict.ts";
 import {
   type Around,
   type Help,
@@ -102,15 +102,9 @@ function killSwitchIn(
   return { wanted: true, layers, error: null };
 }
 
-function devicesIn({ devices: list, haveSent = false }: Known): DeviceFacts | null {
+function devicesIn({ devices: list, haveSent = false }: Known) {
   if (list === null) return null;
-  const counts: Record<string, number> = {};
-  for (const { exit } of list.devices) counts[exit] = (counts[exit] ?? 0) + 1;
-  return {
-    defaultExit: list.default_exit,
-    counts,
-    haveSent: haveSent || list.devices.some(({ tx_bytes }) => tx_bytes > 0),
-  };
+  return deviceFactsOf(list.devices, list, haveSent || list.devices.some(({ tx_bytes }) => tx_bytes > 0));
 }
 
 function aroundIn({ killswitch, destinations, network }: Known, status: Status): Around {

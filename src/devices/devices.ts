@@ -9,7 +9,7 @@ import type { Texts } from "../base/saved.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Neighbour } from "../network/neighbours.ts";
-import type { DeviceFacts } from "../shared/verdict.ts";
+import { type DeviceFacts, deviceFactsOf } from "../shared/verdict.ts";
 import type { Host } from "../system/host.ts";
 import { timeZone } from "../system/time-zone.ts";
 import { Assignments, defaultExitOf } from "./assignments.ts";
@@ -324,8 +324,25 @@ export class Devices {
   async use(): Promise<DeviceFacts | null> {
     if (!(await this.roster.isKnown())) return null;
     if (!haveSent(this.carried)) await this.count();
-    const defaultExit = formatExit(defaultExitOf(this.assignments.current));
-    return { defaultExit, counts: this.counts(), haveSent: haveSent(this.carried) };
+    const { current } = this.assignments;
+    const quotaOf = (id: LimitId) => {
+      const quota = this.limits.quotaOf(id);
+      return quota === null ? {} : { quota: usedQuotaIn(quota) };
+    };
+    const { quota } = quotaOf(EVERYBODY_ELSE);
+    const devices = this.roster.ids.map((id) => {
+      const order = this.assignments.of(id).exit;
+      return {
+        exit: this.exitOf(id),
+        ...(order !== null && order.length > 1 && { exit_order: order.map(formatExit) }),
+        ...quotaOf(id),
+      };
+    });
+    const shared = {
+      default_exit: formatExit(defaultExitOf(current)),
+      ...(quota && { shared_quota: quota }),
+    };
+    return deviceFactsOf(devices, shared, haveSent(this.carried));
   }
 
   /** The number of known devices by exit, including exits that no device has. */

@@ -4,6 +4,7 @@ import type { Bus } from "../base/bus.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import { LANGUAGE, translationIn } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
+import { voiceIn } from "../base/voice.ts";
 import type { EventMessage } from "../http/event.ts";
 import { followMessages, type ShownEvents } from "../http/messages.ts";
 import type { Storage } from "../servers/storage.ts";
@@ -155,7 +156,8 @@ export class Bridge {
 
   private async send(connection: Connection): Promise<void> {
     const { gateway, clock, site, commands } = this.deps;
-    const home = await readHome(gateway, await this.alertToTell());
+    const language = LANGUAGE.read(this.deps.store);
+    const home = await readHome(gateway, await this.alertIn(language), voiceIn(language));
     this.rates.take(home, clock.monotonic());
     const things = thingsOf(home, gateway, this.rates, commands);
     this.devices = new Map(home.known.map(({ id }) => [deviceKey(id), id]));
@@ -170,12 +172,11 @@ export class Bridge {
     this.last = wanted;
   }
 
-  /** The latest alert, in the language that a person has chosen. */
-  private async alertToTell(): Promise<SecurityAlert | null> {
+  /** The latest alert. */
+  private async alertIn(language: string): Promise<SecurityAlert | null> {
     const { alert } = this;
     if (alert === null) return null;
-    const translate = await translationIn(LANGUAGE.read(this.deps.store));
-    return { ...alert, message: alertIn(alert, translate) };
+    return { ...alert, message: alertIn(alert, await translationIn(language)) };
   }
 
   private put(connection: Connection, topic: string, payload: string): void {

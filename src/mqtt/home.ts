@@ -11,6 +11,7 @@ import type { Journal } from "../journal/journal.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Favourites } from "../servers/favourites.ts";
+import type { Voice } from "../shared/saying.ts";
 import type { Overview } from "../tunnel/overview.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { destinationsOf } from "./destinations.ts";
@@ -44,14 +45,15 @@ interface Home extends GatewayState {
 export async function readHome(
   { overview, devices, blockLists, dns }: Read,
   alert: SecurityAlert | null,
+  voice: Voice,
 ): Promise<Home> {
-  const [{ status, tunnels }, problem, listed] = await Promise.all([
+  const [{ status, tunnels, verdictIn }, problem, listed] = await Promise.all([
     overview.whole(),
     overview.health(),
     devices.list(),
   ]);
   return {
-    status,
+    status: { ...status, verdict: verdictIn(voice) },
     problem,
     alert,
     tunnels: tunnels.map(({ row }) => row),

@@ -1,5 +1,5 @@
 import { GatewayError, messageOf as reasonOf } from "../base/errors.ts";
-import { IN_ENGLISH, type Translate } from "../base/language.ts";
+import type { Translate } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { NotifiedEvent } from "./event.ts";
@@ -102,7 +102,7 @@ export class Delivery {
   private async speaker(): Promise<Speaker> {
     const { hostname, headline, translation } = this.deps;
     const [translate, now] = await Promise.all([translation(), headline()]);
-    return { hostname, translate, headline: translate === IN_ENGLISH ? now : null };
+    return { hostname, translate, headline: now };
   }
 
   private succeeded(): void {

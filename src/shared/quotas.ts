@@ -14,6 +14,12 @@ interface Quota extends Amount {
 export const BYTES_PER_MEGABYTE = 1_000_000;
 const MEGABYTES_PER_GIGABYTE = 1_000;
 
+/** Whether nothing more passes until the quota begins again. */
+export function isUsedUp(quota: (Quota & { readonly used_bytes: number }) | undefined): boolean {
+  if (quota === undefined || quota.at_end !== "blocked") return false;
+  return quota.used_bytes >= quota.megabytes * BYTES_PER_MEGABYTE;
+}
+
 /** For people: "500 MB a day". */
 export function amountText({ megabytes, every }: Amount): string {
   return `${megabytes} MB a ${every}`;

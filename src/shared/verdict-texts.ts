@@ -197,7 +197,7 @@ function unused({ carrying }: Exits<Row>): Texts {
 
 /** Some devices have internet, and others have none. */
 function lacking(exits: Exits<Row>, around: Around): Texts {
-  const { carrying, silent, through, without: count } = exits;
+  const { carrying, silent, through, without: count, areNewUsedUp } = exits;
   return {
     tone: "partly",
     title: saying("{count, plural, one {# device has no internet} other {# devices have no internet}}", {
@@ -205,10 +205,12 @@ function lacking(exits: Exits<Row>, around: Around): Texts {
     }),
     short: saying("{count} without internet", { count }),
     text: [
-      saying(
-        "{through, plural, =0 {New devices go} one {# device goes} other {# devices go}} through {place}. {others, select, else {Nothing else leaves} other {Nothing leaves}} outside a tunnel.",
-        { through, place: throughOf(carrying), others: restIn(around) },
-      ),
+      through === 0 && areNewUsedUp
+        ? leavesNothing(around)
+        : saying(
+            "{through, plural, =0 {New devices go} one {# device goes} other {# devices go}} through {place}. {others, select, else {Nothing else leaves} other {Nothing leaves}} outside a tunnel.",
+            { through, place: throughOf(carrying), others: restIn(around) },
+          ),
     ],
     why: around.online === false ? [OFFLINE] : troublesIn(exits, around),
     help: helpOf(silent.find(({ name }) => name === "main")),
@@ -266,15 +268,39 @@ function moving(exits: Exits<Row>, around: Around): Texts {
 }
 
 /** Why some traffic is not carried, or why the last move of a tunnel that is up failed; none if all is well. */
-function troublesIn({ carrying, silent, lost }: Exits<Row>, { online }: Around): (Saying | OwnText)[] {
+function troublesIn(exits: Exits<Row>, { online }: Around): (Saying | OwnText)[] {
+  const { carrying, silent, lost } = exits;
   const failed = carrying.find(({ error, state }) => error !== null && state === "connected");
   const troubles = [
     ...silent.map((row) => (row.unanswered ? unheard(row) : waiting(row))),
     ...lost.map(waiting),
+    ...ownTroublesIn(exits),
   ];
   if (failed?.error == null) return troubles;
   if (online === false) return [...troubles, OFFLINE];
   return [...troubles, saying("The last connect failed, and nothing has changed."), { own: failed.error }];
+}
+
+/** Why devices are blocked whose tunnel is not the reason, and nobody has chosen it. */
+function ownTroublesIn({ usedUp, waiting: count }: Exits<Row>): Saying[] {
+  return [
+    ...(usedUp === 0
+      ? []
+      : [
+          saying(
+            "{count, plural, one {# device has used up its quota and is} other {# devices have used up their quota and are}} blocked until it begins again.",
+            { count: usedUp },
+          ),
+        ]),
+    ...(count === 0
+      ? []
+      : [
+          saying(
+            "{count, plural, one {# device is blocked until one of its tunnels is} other {# devices are blocked until one of their tunnels is}} up.",
+            { count },
+          ),
+        ]),
+  ];
 }
 
 /** Whether something leaves beside what goes through tunnels. */
@@ -285,21 +311,25 @@ function restIn(around: Around): Rest {
 }
 
 /** Nothing leaves, but for what leaves directly. */
-function blocked({ silent, lost }: Exits<Row>, around: Around): Texts {
-  if (silent.length + lost.length === 0) return allBlocked(around);
+function blocked(exits: Exits<Row>, around: Around): Texts {
+  const { silent, lost } = exits;
+  const own = ownTroublesIn(exits);
+  if (silent.length + lost.length + own.length === 0) return allBlocked(around);
   const main = silent.find(({ name, state }) => name === "main" && state !== "connecting");
   if (main !== undefined) return unconnected(main, around);
   return {
     tone: "blocked",
     title: saying("Blocked"),
-    text: [
-      saying("{others, select, else {Nothing else leaves.} other {Nothing leaves.}}", {
-        others: restIn(around),
-      }),
-    ],
-    why: [...silent, ...lost].map(waiting),
+    text: [leavesNothing(around)],
+    why: [...[...silent, ...lost].map(waiting), ...own],
     help: null,
   };
+}
+
+function leavesNothing(around: Around): Saying {
+  return saying("{others, select, else {Nothing else leaves.} other {Nothing leaves.}}", {
+    others: restIn(around),
+  });
 }
 
 function allBlocked(around: Around): Texts {

@@ -1,4 +1,5 @@
 import { exitKindOf, isBlocked } from "./exits.ts";
+import { isUsedUp } from "./quotas.ts";
 
 /**
  * The verdict on the home, the same on every surface. Null stands for what was not read yet or could not be read.
@@ -46,8 +47,46 @@ export interface DeviceFacts {
   defaultExit: string;
   /** How many devices have each exit. */
   counts: Readonly<Record<string, number>>;
+  /** How many of these are blocked because their quota is used up. */
+  usedUp: Readonly<Record<string, number>>;
+  /** Whether new ones are, because they share such a quota. */
+  areNewUsedUp: boolean;
+  /** The exits, in order, of each device that is blocked and has several. */
+  blockedOrders: readonly (readonly string[])[];
   /** Whether any of them has sent something through the gateway. */
   haveSent: boolean;
+}
+
+/** What is read of a device. */
+interface DeviceRow {
+  exit: string;
+  exit_order?: readonly string[];
+  quota?: Parameters<typeof isUsedUp>[0];
+}
+
+/** Who uses which exit, and whom something blocks that nobody has chosen. */
+export function deviceFactsOf(
+  devices: readonly DeviceRow[],
+  { default_exit, shared_quota }: { default_exit: string; shared_quota?: DeviceRow["quota"] },
+  haveSent: boolean,
+): DeviceFacts {
+  const isOver = ({ quota }: DeviceRow) => isUsedUp(quota ?? shared_quota);
+  return {
+    defaultExit: default_exit,
+    counts: countsOf(devices),
+    usedUp: countsOf(devices.filter(isOver)),
+    areNewUsedUp: isUsedUp(shared_quota),
+    blockedOrders: devices.flatMap(({ exit, exit_order }) =>
+      exit_order !== undefined && isBlocked(exit) ? [exit_order] : [],
+    ),
+    haveSent,
+  };
+}
+
+function countsOf(devices: readonly DeviceRow[]): Record<string, number> {
+  const counts: Record<string, number> = {};
+  for (const { exit } of devices) counts[exit] = (counts[exit] ?? 0) + 1;
+  return counts;
 }
 
 /** What the exits of a home do. */
@@ -62,8 +101,14 @@ export interface Exits<Row> {
   moving: readonly Row[];
   /** How many devices go through a tunnel that carries. */
   through: number;
-  /** How many have no internet because their tunnel carries nothing. */
+  /** How many have no internet although nobody has chosen that: their tunnel carries nothing, or as follows. */
   without: number;
+  /** How many would have it if their quota were not used up. */
+  usedUp: number;
+  /** Whether new ones are blocked by such a quota. */
+  areNewUsedUp: boolean;
+  /** How many are blocked because none of their tunnels is up. */
+  waiting: number;
   /** Whether devices, or new ones, have the exit `blocked`. */
   isAnyBlocked: boolean;
   /** Whether new ones have. */
@@ -127,25 +172,30 @@ function nameOf<Row extends TunnelFacts>(exits: Exits<Row>, haveSent: boolean) {
 
 function exitsOf<Row extends TunnelFacts>(
   all: readonly Row[],
-  { defaultExit, counts }: DeviceFacts,
+  { defaultExit, counts, usedUp: over, areNewUsedUp, blockedOrders }: DeviceFacts,
 ): Exits<Row> {
   const isUsed = (exit: string) => exit === defaultExit || (counts[exit] ?? 0) > 0;
-  const usersOf = (tunnels: readonly { name: string }[]) =>
-    tunnels.reduce((sum, { name }) => sum + (counts[name] ?? 0), 0);
+  const usersOf = (tunnels: readonly { name: string }[], of = counts) =>
+    tunnels.reduce((sum, { name }) => sum + (of[name] ?? 0), 0);
   const tunnels = all.filter(({ name }) => isUsed(name)).map(standingOf);
   const used = [...new Set([defaultExit, ...Object.keys(counts)])].filter(isUsed);
   const isLost = (exit: string) => exitKindOf(exit) === "tunnel" && all.every(({ name }) => name !== exit);
   const lost = used.filter(isLost).map((name) => ({ name, devices: counts[name] ?? 0 }));
   const carrying = tunnels.filter(carries);
   const silent = tunnels.filter((row) => !carries(row));
+  const usedUp = usersOf(carrying, over) + (over.direct ?? 0);
+  const isUp = (name: string) => all.some((row) => row.name === name && carries(standingOf(row)));
+  // One of which a tunnel is up is blocked by a schedule, which somebody has chosen.
+  const waiting = blockedOrders.filter((order) => !order.some(isUp)).length;
   return {
     carrying,
     silent,
     lost,
     moving: all.filter(({ name, state }) => isUsed(name) && state === "connecting"),
-    through: usersOf(carrying),
+    through: usersOf(carrying) - usersOf(carrying, over),
     // A device of a tunnel that is connected for the first time waits for it.
-    without: usersOf(silent.filter(({ state }) => state !== "connecting")) + usersOf(lost),
+    without: usersOf(silent.filter(({ state }) => state !== "connecting")) + usersOf(lost) + usedUp + waiting,
+    ...{ usedUp, areNewUsedUp, waiting },
     isAnyBlocked: used.some(isBlocked),
     areNewBlocked: isBlocked(defaultExit),
   };

@@ -1,8 +1,10 @@
 import { answerOf } from "../base/fact.ts";
 import { shared } from "../base/readings.ts";
+import { ENGLISH } from "../base/voice.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { FoundLayers } from "../killswitch/protection.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
+import type { Voice } from "../shared/saying.ts";
 import { type DeviceFacts, verdictOf } from "../shared/verdict.ts";
 import { ROOM_FACTS, type SeenGateway } from "./gateway-facts.ts";
 import type { PastConnections } from "./past-connections.ts";
@@ -35,18 +37,19 @@ interface Deps {
 
 /** What the gateway reports about itself and its tunnels. Reading the kernel's state may start programs. */
 export class Overview {
-  readonly status = shared(() => this.statusIn());
+  private readonly seen = shared(() => this.seenIn());
+  readonly status = async () => (await this.seen()).status;
   /** `main` first, then by name. */
   readonly rows = shared(() => Promise.all(this.deps.tunnels.all().map((tunnel) => this.rowOf(tunnel))));
   /** The status, and each row with the state that it tells: all of one moment, so that none contradicts another. */
   readonly whole = shared(async () => {
     const states = this.deps.tunnels.all().map((tunnel) => ({ tunnel, state: tunnel.controller.state }));
     const main = states.find(({ tunnel }) => tunnel === this.deps.tunnels.main);
-    const [status, tunnels] = await Promise.all([
-      this.statusIn(main?.state),
+    const [seen, tunnels] = await Promise.all([
+      this.seenIn(main?.state),
       Promise.all(states.map(async ({ tunnel, state }) => ({ row: await this.rowOf(tunnel, state), state }))),
     ]);
-    return { status, tunnels };
+    return { ...seen, tunnels };
   });
   /** Null while the kill switch works as promised; otherwise one line that says why it does not. */
   readonly health = shared(
@@ -55,7 +58,12 @@ export class Overview {
 
   constructor(private readonly deps: Deps) {}
 
-  async statusIn(state = this.deps.tunnels.main.controller.state): Promise<Status> {
+  async statusIn(state?: State): Promise<Status> {
+    return (await this.seenIn(state)).status;
+  }
+
+  /** The status, and its verdict in any language. */
+  private async seenIn(state = this.deps.tunnels.main.controller.state) {
     const { tunnels, catalogue, savedState, devices, forwards, alerts } = this.deps;
     const { main, uplink } = tunnels;
     const past = this.pastOf(main, state);
@@ -64,17 +72,19 @@ export class Overview {
     const firewall = found?.layers.find(({ name }) => name === "firewall");
     const read = await main.controller.status(catalogue.current(), state, firewall?.holds);
     const error = read.error ?? savedState.trouble ?? devices.exitsLost ?? alerts.damage;
-    const verdict = await this.verdictIn(found, state, error);
-    const around = { ...past, uplink: uplink.quality.shown, ports: forwards.portsOf(main.name), verdict };
-    return {
-      ...read,
-      error,
-      ...answerOf(ROOM_FACTS, { ...this.deps, ...around }),
-    };
+    const verdictIn = await this.judged(found, state, error);
+    const around = { ...past, uplink: uplink.quality.shown, ports: forwards.portsOf(main.name) };
+    const facts = answerOf(ROOM_FACTS, { ...this.deps, ...around, verdict: verdictIn(ENGLISH) });
+    const status: Status = { ...read, error, ...facts };
+    return { status, verdictIn };
   }
 
   /** The verdict on the home while `main` is in this state. */
-  private async verdictIn(found: FoundLayers | null, state: State, error: string | null): Promise<Verdict> {
+  private async judged(
+    found: FoundLayers | null,
+    state: State,
+    error: string | null,
+  ): Promise<(voice: Voice) => Verdict> {
     const { tunnels, devices, destinations } = this.deps;
     const use = await devices.use();
     const trouble = found?.trouble ?? tunnels.fault;
@@ -83,17 +93,19 @@ export class Overview {
       ...controller.known(name === MAIN ? state : undefined),
       devices: use?.counts[name] ?? 0,
     }));
-    return shownVerdict(verdictOf({ killswitch, tunnels: rows, devices: use }), {
+    const verdict = verdictOf({ killswitch, tunnels: rows, devices: use });
+    const around = {
       error,
       online: tunnels.main.controller.network.online,
       outside: { devices: found?.direct ?? devices.direct.devices.length, targets: destinations.outside },
-    });
+    };
+    return (voice) => shownVerdict(verdict, around, voice);
   }
 
   /** The verdict's title; null while it is not known. */
-  async headline(): Promise<string | null> {
-    const verdict = await this.status().then(
-      (status) => status.verdict,
+  async headline(voice: Voice): Promise<string | null> {
+    const verdict = await this.seen().then(
+      ({ verdictIn }) => verdictIn(voice),
       () => null,
     );
     return verdict === null || verdict.name === "unknown" ? null : verdict.title;

@@ -1,5 +1,4 @@
 import { type Static, Type } from "typebox";
-import { english } from "../base/message.ts";
 import { allSaid, said, type Voice } from "../shared/saying.ts";
 import type { Verdict as Judged, TunnelFacts } from "../shared/verdict.ts";
 import { type Around, textsOf } from "../shared/verdict-texts.ts";
@@ -31,7 +30,7 @@ export const Verdict = Type.Object(
       Type.Integer({
         minimum: 0,
         description:
-          "how many have no internet because their tunnel carries nothing; both are missing while the kill switch is not fully in place, or if they are not known",
+          "how many have no internet although nobody has chosen that: their tunnel carries nothing, their quota is used up, or none of their tunnels is up; both are missing while the kill switch is not fully in place, or if they are not known",
       }),
     ),
   },
@@ -39,22 +38,13 @@ export const Verdict = Type.Object(
 );
 export type Verdict = Static<typeof Verdict>;
 
-/** In English. */
-export function shownVerdict(verdict: Judged<TunnelFacts>, around: Around): Verdict {
+export function shownVerdict(verdict: Judged<TunnelFacts>, around: Around, voice: Voice): Verdict {
   const { title, text, why } = textsOf(verdict, around);
   return {
     name: verdict.name,
-    title: said(title, ENGLISH),
-    text: allSaid(text, ENGLISH),
-    why: allSaid(why, ENGLISH) || null,
+    title: said(title, voice),
+    text: allSaid(text, voice),
+    why: allSaid(why, voice) || null,
     ...("through" in verdict && { through: verdict.through, without: verdict.without }),
   };
 }
-
-const LIST = new Intl.ListFormat("en-GB", { type: "conjunction" });
-
-const ENGLISH: Voice = {
-  say: english,
-  listOf: (words) => LIST.format(words),
-  own: (sentence) => sentence,
-};

@@ -1,11 +1,13 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { stripVTControlCharacters } from "node:util";
 import type { Mac } from "../../src/base/mac.ts";
+import { ENGLISH, voiceIn } from "../../src/base/voice.ts";
 import { textOf } from "../../src/cli/status.ts";
 import { type Known, sentenceOf } from "../../src/dashboard/sentence.ts";
 import { gatewayThing } from "../../src/mqtt/gateway-entities.ts";
 import { readHome } from "../../src/mqtt/home.ts";
-import { Verdict as VERDICT } from "../../src/tunnel/verdict.ts";
+import { verdictMessages } from "../../src/shared/verdict-messages.ts";
+import { Verdict as VERDICT, type Verdict } from "../../src/tunnel/verdict.ts";
 import { ip } from "../fake/address.ts";
 import { BODY } from "../servers/example.ts";
 import { Home } from "./home.ts";
@@ -13,6 +15,7 @@ import { Home } from "./home.ts";
 // One table of the states of a gateway, each with the verdict on it. Every surface says that, and /health says why where
 // the kill switch does not work as promised.
 
+const GERMAN = voiceIn("de");
 const LAPTOP = "02:00:00:00:00:10" as Mac;
 const TV = "02:00:00:00:00:20" as Mac;
 const SE1 = "192.0.2.1:51820";
@@ -63,6 +66,20 @@ async function withTv(): Promise<void> {
   await change("PUT", `/api/devices/${TV}`, { exit: "tv" });
 }
 
+const QUOTA = { megabytes: 500, every: "day" };
+
+async function useUpQuotas(): Promise<void> {
+  home.host.useQuotas(QUOTA.megabytes * 1_000_000);
+  await home.parts.devices.list();
+}
+
+/** The time of day in so many hours. */
+function timeIn(hours: number): string {
+  const now = Temporal.Instant.fromEpochMilliseconds(Math.floor(home.host.now()));
+  const zoned = now.toZonedDateTimeISO(home.parts.schedules.list().time_zone);
+  return zoned.add({ hours }).toPlainTime().toString({ smallestUnit: "minute" });
+}
+
 interface Row {
   is: string;
   begin: () => Promise<unknown>;
@@ -111,6 +128,50 @@ const ROWS: Readonly<Record<string, Row>> = {
     },
     title: "Protected, with exceptions",
     text: "1 device leaves outside the tunnels, as allowed on the gateway, and so does traffic to 203.0.113.0/24. Everything else goes through Stockholm, Sweden.",
+  },
+  "a device has used up its quota": {
+    is: "partly",
+    begin: async () => {
+      await used();
+      await change("PUT", `/api/devices/${TV}`, { quota: QUOTA });
+      await useUpQuotas();
+    },
+    title: "1 device has no internet",
+    text: "1 device goes through Stockholm, Sweden. Nothing leaves outside a tunnel.",
+    why: "1 device has used up its quota and is blocked until it begins again.",
+  },
+  "all devices share a quota that is used up": {
+    is: "partly",
+    begin: async () => {
+      await used();
+      await change("PUT", "/api/shared-quota", { quota: QUOTA });
+      await useUpQuotas();
+    },
+    title: "2 devices have no internet",
+    text: "Nothing leaves.",
+    why: "2 devices have used up their quota and are blocked until it begins again.",
+  },
+  "a schedule blocks a device, which somebody has chosen": {
+    is: "protected",
+    begin: async () => {
+      await used();
+      const times = { at: timeIn(-1), until: timeIn(1) };
+      await change("PUT", "/api/schedules/night", { device: TV, exit: "blocked", ...times });
+    },
+    title: "Protected",
+    text: "Everything that is not blocked goes through Stockholm, Sweden.",
+  },
+  "none of a device's tunnels is up, after which it is blocked": {
+    is: "partly",
+    begin: async () => {
+      await used();
+      await withTv();
+      await change("PUT", `/api/devices/${TV}`, { exit: ["tv", "blocked"] });
+      await change("POST", "/api/tunnels/tv/disconnect");
+    },
+    title: "1 device has no internet",
+    text: "1 device goes through Stockholm, Sweden. Nothing leaves outside a tunnel.",
+    why: "1 device is blocked until one of its tunnels is up.",
   },
   "every device is blocked": {
     is: "blocked",
@@ -258,7 +319,8 @@ test.each(Object.entries(ROWS))("%s: each surface says the same", async (_, row)
   expect(await page()).toEqual({ title, text: verdict.text, why: verdict.why });
   for (const said of [title, verdict.text, verdict.why ?? ""]) expect(await commandLine()).toContain(said);
   expect(await homeAssistant()).toEqual(verdict);
-  expect(await home.parts.overview.headline()).toBe(title);
+  expect(await home.parts.overview.headline(ENGLISH)).toBe(title);
+  await isSaidInGerman(verdict);
   const { status, text: health } = await home.send("GET", "/health");
   expect([status, health]).toEqual(
     row.health === undefined ? [200, "healthy"] : [500, expect.stringMatching(row.health)],
@@ -288,7 +350,7 @@ test("what could not be read is not known on any surface, and is no health", asy
   const known: Known = { ...asked, status, killswitch: null, unread: "nft failed.", destinations: [] };
   expect(sentenceOf(known).title).toBe("Not known");
   expect(textOf(status, 0)).toContain("Not known");
-  expect(await home.parts.overview.headline()).toBeNull();
+  expect(await home.parts.overview.headline(ENGLISH)).toBeNull();
 });
 
 function matching(text: string | RegExp): unknown {
@@ -316,7 +378,33 @@ async function commandLine(): Promise<string> {
   return stripVTControlCharacters(textOf(await home.status(), home.host.now()));
 }
 
-async function homeAssistant() {
-  const { states } = gatewayThing(await readHome(home.parts, null), undefined, null, false);
-  return (states.state as { verdict: unknown }).verdict;
+async function homeAssistant(voice = ENGLISH): Promise<Verdict> {
+  const { states } = gatewayThing(await readHome(home.parts, null, voice), undefined, null, false);
+  return (states.state as { verdict: Verdict }).verdict;
 }
+
+/** Home Assistant and the titles of notifications are in the language that a person has set. */
+async function isSaidInGerman({ title, text, ...same }: Verdict): Promise<void> {
+  const german = await homeAssistant(GERMAN);
+  expect(await home.parts.overview.headline(GERMAN)).toBe(german.title);
+  expect(german).toMatchObject({
+    name: same.name,
+    ...(same.through !== undefined && { through: same.through }),
+  });
+  expect([german.title, german.text]).not.toContain(title);
+  expect(german.text).not.toBe(text);
+}
+
+test("in another language each sentence of the verdict is said in it", async () => {
+  const messages = Object.entries(verdictMessages());
+  expect(messages.map(([code]) => code).toSorted()).toEqual(["de", "es", "fr", "pt", "ru", "zh"]);
+  const all = Object.keys(verdictMessages().de ?? {});
+  expect(all.length).toBeGreaterThan(40);
+  for (const [code, texts] of messages) expect([code, Object.keys(texts)]).toEqual([code, all]);
+  await used();
+  expect(await homeAssistant(GERMAN)).toMatchObject({
+    title: "Geschützt",
+    text: expect.stringContaining("Stockholm, Sweden"),
+  });
+  expect(await homeAssistant(voiceIn("xx"))).toMatchObject({ title: "Protected" });
+});

@@ -1,6 +1,8 @@
 import { expect, test } from "bun:test";
+import { ENGLISH } from "../../src/base/voice.ts";
 import {
   type DeviceFacts,
+  deviceFactsOf,
   isExposed,
   type KillSwitchFacts,
   type TunnelFacts,
@@ -33,12 +35,8 @@ function tunnelsOf(told: Readonly<Record<string, Told>>): TunnelFacts[] {
 }
 
 function usersOf(exits: readonly string[], defaultExit = "main", haveSent = true): DeviceFacts {
-  const counts = Object.fromEntries(
-    Map.groupBy(exits, (exit) => exit)
-      .entries()
-      .map(([exit, all]) => [exit, all.length]),
-  );
-  return { defaultExit, counts, haveSent };
+  const devices = exits.map((exit) => ({ exit }));
+  return deviceFactsOf(devices, { default_exit: defaultExit }, haveSent);
 }
 
 interface Case {
@@ -164,8 +162,37 @@ function toldOf(devices: DeviceFacts, online = true) {
     tunnels: tunnelsOf({ main: "connected" }),
     devices,
   });
-  return shownVerdict(verdict, { error: null, online, outside: { devices: 0, targets: [] } });
+  return shownVerdict(verdict, { error: null, online, outside: { devices: 0, targets: [] } }, ENGLISH);
 }
+
+test("whom a quota blocks has no internet, whatever the exit; whom it slows down or only tells has", () => {
+  const quota = { megabytes: 1, every: "day", at_end: "blocked", used_bytes: 1_000_000 } as const;
+  const shared = { ...quota, used_bytes: 0 };
+  const devices = [
+    ...[{ exit: "main", quota }, { exit: "direct", quota }, { exit: "blocked", quota }, { exit: "main" }],
+    ...[
+      { exit: "main", quota: { ...quota, at_end: "told" } as const },
+      { exit: "tv", quota },
+    ],
+  ];
+  const facts = (all: typeof devices, shared_quota: typeof quota | typeof shared) =>
+    deviceFactsOf(all, { default_exit: "main", shared_quota }, true);
+  // The device with the exit tv has none because there is no such tunnel, and counts once.
+  expect(toldOf(facts(devices, shared))).toMatchObject({ through: 2, without: 3 });
+  expect(toldOf(facts(devices, quota))).toMatchObject({ through: 1, without: 4 });
+});
+
+test("whom an order has left blocked waits for a tunnel, unless one of them is up: then a schedule blocks", () => {
+  const waiting = (exit_order: readonly string[]) =>
+    toldOf(
+      deviceFactsOf([{ exit: "blocked", exit_order }, { exit: "main" }], { default_exit: "main" }, true),
+    );
+  expect(waiting(["tv", "blocked"])).toMatchObject({
+    without: 1,
+    why: "1 device is blocked until one of its tunnels is up.",
+  });
+  expect(waiting(["tv", "main", "blocked"])).toMatchObject({ name: "protected", without: 0, why: null });
+});
 
 test("devices of a tunnel that the gateway does not have are told to have no internet, and why", () => {
   const why = "The tunnel tv is not known: 1 device is blocked until it is connected.";
