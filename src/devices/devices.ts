@@ -25,7 +25,7 @@ import { quotaIn } from "./quota.ts";
 import { Quotas, usedQuotaIn } from "./quotas.ts";
 import { rateIn } from "./rate.ts";
 import { type Decisions, type DeviceRecord, type DeviceStorage, FIELD_KEYS, withRecord } from "./record.ts";
-import { NOBODY, type OnTheRoad } from "./remote.ts";
+import { NOBODY, type RemotePresence } from "./remote-presence.ts";
 import { Roster } from "./roster.ts";
 import { Rows } from "./rows.ts";
 import type { Device, DeviceChange, DeviceList } from "./schema.ts";
@@ -47,7 +47,7 @@ interface Deps {
   tunnelNames: () => readonly string[];
   /** Null if the gateway does not serve DHCP. */
   dhcp: DhcpHosts | null;
-  remote?: OnTheRoad;
+  remote?: RemotePresence;
   /** The time zone in which the days of quotas begin. */
   zone?: () => string;
   /** Called with the bytes that a device has carried between two readings. */
@@ -75,7 +75,7 @@ export class Devices {
   readonly choices: Choices;
   private readonly traffic: Traffic<DeviceId>;
   private readonly rows: Rows;
-  private readonly remote: OnTheRoad;
+  private readonly remote: RemotePresence;
   /** What schedules give. */
   readonly byTime: AllByTime;
 

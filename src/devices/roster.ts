@@ -12,7 +12,7 @@ import { type DeviceId, isPrefixId } from "./id.ts";
 import { NeighbourTable } from "./neighbour-table.ts";
 import { Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
 import { type Decisions, idsGiven, idsIn, isGiven } from "./record.ts";
-import type { OnTheRoad } from "./remote.ts";
+import type { RemotePresence } from "./remote-presence.ts";
 import { RoutedNetworks } from "./routed-networks.ts";
 
 interface Deps {
@@ -23,7 +23,7 @@ interface Deps {
      */
     wayTo(prefix: Prefix): { interfaces: readonly string[]; overlap: string | null };
   };
-  remote: OnTheRoad;
+  remote: RemotePresence;
   decisions: () => Decisions;
   /** The addresses of a network that have sent something, the latest first. */
   heardIn: (prefix: Prefix) => readonly { address: Address; heardAt: number }[];

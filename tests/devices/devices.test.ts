@@ -11,7 +11,7 @@ import { MAX_ASSIGNED, MAX_PREFIXES } from "../../src/devices/assignments.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import type { DhcpHosts } from "../../src/devices/fixed.ts";
 import { MAX_UNNAMED_DEVICES, SILENT_MS } from "../../src/devices/neighbourhood.ts";
-import { NOBODY, type OnTheRoad } from "../../src/devices/remote.ts";
+import { NOBODY, type RemotePresence } from "../../src/devices/remote-presence.ts";
 import type { DeviceUpdate } from "../../src/devices/schema.ts";
 import type { DevicesEvents } from "../../src/devices/updates.ts";
 import type { Quota } from "../../src/devices/values.ts";
@@ -127,7 +127,7 @@ const refusal = (code: "bad_request" | "not_found" | "forbidden", message: strin
 
 test("whether a device on the road is online is read for each answer, and listeners are told", async () => {
   const id = mustParsePrefix("10.200.7.2/32");
-  const road: OnTheRoad = {
+  const road: RemotePresence = {
     ...{ ...NOBODY, link: "wgr", ids: [id], isKnown: (each) => each === id },
     // It has come in a moment ago, and nobody has looked since.
     look: async () => {

@@ -1,7 +1,7 @@
 import type { Address, Prefix } from "../base/address.ts";
 
 /** What the list of devices knows of those away from home. Their ids are prefixes of a single address. */
-export interface OnTheRoad {
+export interface RemotePresence {
   /** The interface from which their packets come. */
   link: string;
   ids: readonly Prefix[];
@@ -20,7 +20,7 @@ export interface OnTheRoad {
   onHeard(listener: () => void): void;
 }
 
-export const NOBODY: OnTheRoad = {
+export const NOBODY: RemotePresence = {
   link: "",
   ids: [],
   isKnown: () => false,
