@@ -2,9 +2,9 @@ import type { Address } from "../base/address.ts";
 import { viewOf } from "../base/dns-message.ts";
 import { type Answer, RCODE, SHORTEST_TTL_SECONDS } from "./answer.ts";
 import type { Pending } from "./asking-socket.ts";
-import { type Heard, heardIn } from "./heard.ts";
 import type { KnownResolver } from "./known-resolver.ts";
 import { type Question, queryFor, type Style } from "./question.ts";
+import { type UpstreamReply, upstreamReplyIn } from "./upstream-reply.ts";
 
 /** A query may get lost; the next one goes to the next resolver. */
 const REPEAT_AFTER_MS = [600, 1_200, 2_000, 3_000, 4_000, 5_000];
@@ -26,7 +26,7 @@ export interface Ways {
   /** Returns what forgets the query. */
   overUdp: (address: Address, pending: Pending) => () => void;
   /** The resolver's answer over TCP; null for none. */
-  overTcp: (address: Address, query: Uint8Array) => Promise<Heard | null>;
+  overTcp: (address: Address, query: Uint8Array) => Promise<UpstreamReply | null>;
 }
 
 /** What one resolver was asked about the question. */
@@ -89,7 +89,7 @@ export class Asking {
     let [messages, isCounted, isRefused] = [0, false, false];
     const hear = (message: Uint8Array) => {
       messages += 1;
-      const heard = this.isSettled || messages > MAX_MESSAGES ? null : heardIn(message, query);
+      const heard = this.isSettled || messages > MAX_MESSAGES ? null : upstreamReplyIn(message, query);
       // After each refusal it is asked again, so one query has one.
       if (heard === null || (isRefused && heard.says === "refusal")) return;
       isRefused ||= heard.says === "refusal";
@@ -100,7 +100,7 @@ export class Asking {
     this.forgets.push(this.ways.overUdp(turn.address, { query, hear, fail: () => this.fail(turn) }));
   }
 
-  private hear(turn: Turn, heard: Heard, style: Style): void {
+  private hear(turn: Turn, heard: UpstreamReply, style: Style): void {
     const { says, answer, isOurCase } = heard;
     if (says === "refusal") this.refused(turn, answer, style, REFUSAL_WAITS_MS);
     // It may be forged. Over TCP only someone on the path can, and the true answer might still follow.
@@ -133,7 +133,7 @@ export class Asking {
   }
 
   /** If no resolver answers over TCP, the beginning of a truncated answer will do. */
-  private async askOverTcp(turn: Turn, style: Style, cut?: Heard): Promise<void> {
+  private async askOverTcp(turn: Turn, style: Style, cut?: UpstreamReply): Promise<void> {
     if (turn.isAskedOverTcp) return;
     turn.isAskedOverTcp = true;
     const { address, known } = turn;

@@ -4,9 +4,9 @@ import type { Host } from "../system/host.ts";
 import { type Answer, MAX_ANSWER_BYTES } from "./answer.ts";
 import { Asking } from "./asking.ts";
 import { AskingSocket, type Pending } from "./asking-socket.ts";
-import { type Heard, heardIn } from "./heard.ts";
 import { KnownResolver } from "./known-resolver.ts";
 import type { Question } from "./question.ts";
+import { type UpstreamReply, upstreamReplyIn } from "./upstream-reply.ts";
 
 const PORT = 53;
 const CONNECTION_MS = 2_500;
@@ -85,15 +85,15 @@ export class Upstream {
     };
   }
 
-  private async overTcp(query: Uint8Array, to: BoundTo): Promise<Heard | null> {
-    const { promise, resolve } = Promise.withResolvers<Heard | null>();
+  private async overTcp(query: Uint8Array, to: BoundTo): Promise<UpstreamReply | null> {
+    const { promise, resolve } = Promise.withResolvers<UpstreamReply | null>();
     let received = Buffer.alloc(0);
     const onData = (bytes: Uint8Array) => {
       received = Buffer.concat([received, bytes]);
       if (received.length < LENGTH_BYTES) return;
       const end = LENGTH_BYTES + received.readUInt16BE();
       if (end > MAX_ANSWER_BYTES) resolve(null);
-      else if (received.length >= end) resolve(heardIn(received.subarray(LENGTH_BYTES, end), query));
+      else if (received.length >= end) resolve(upstreamReplyIn(received.subarray(LENGTH_BYTES, end), query));
     };
     const timer = setTimeout(() => resolve(null), CONNECTION_MS);
     const socket = await this.open.tcp(to, { onData, onEnd: () => resolve(null) });

@@ -5,7 +5,7 @@ const RCODE_BITS = 0x000f;
 const CAPITAL = { first: 0x41, last: 0x5a, bit: 0x20 };
 
 /** What a resolver's message answers to one of our queries. */
-export interface Heard {
+export interface UpstreamReply {
   /**
    * `truncated`: the rest did not fit. `refusal`: the resolver does not answer the question, whatever code it gives as
    * its reason.
@@ -18,7 +18,7 @@ export interface Heard {
 }
 
 /** Null if it is not a message to this query. */
-export function heardIn(message: Uint8Array, query: Uint8Array): Heard | null {
+export function upstreamReplyIn(message: Uint8Array, query: Uint8Array): UpstreamReply | null {
   if (message.length < HEADER_BYTES) return null;
   const view = viewOf(message);
   const flags = view.getUint16(2);
