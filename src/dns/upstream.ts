@@ -2,10 +2,10 @@ import type { Address } from "../base/address.ts";
 import type { BoundSocket, BoundTo, SocketHandlers } from "../system/bound-socket.ts";
 import type { Host } from "../system/host.ts";
 import { type Answer, MAX_ANSWER_BYTES } from "./answer.ts";
-import { Asking } from "./asking.ts";
-import { AskingSocket, type Pending } from "./asking-socket.ts";
 import { KnownResolver } from "./known-resolver.ts";
+import { type Pending, QuerySocket } from "./query-socket.ts";
 import type { Question } from "./question.ts";
+import { UpstreamQuery } from "./upstream-query.ts";
 import { type UpstreamReply, upstreamReplyIn } from "./upstream-reply.ts";
 
 const PORT = 53;
@@ -30,7 +30,7 @@ export interface Sockets {
 
 /** Asks the resolvers of exits, each by its exit and by no other way. */
 export class Upstream {
-  private readonly sockets = new Map<string, Promise<AskingSocket>>();
+  private readonly sockets = new Map<string, Promise<QuerySocket>>();
   private readonly known = new Map<string, KnownResolver>();
 
   constructor(
@@ -47,7 +47,7 @@ export class Upstream {
 
   /** Null if no resolver answers. */
   ask(question: Question, exit: ExitResolvers): Promise<Answer | null> {
-    const asking = new Asking(question, exit.resolvers, {
+    const asking = new UpstreamQuery(question, exit.resolvers, {
       monotonic: this.monotonic,
       known: (address) => this.knownAt(address, exit),
       overUdp: (address, pending) => this.overUdp(address, pending, exit),
@@ -107,14 +107,14 @@ export class Upstream {
     });
   }
 
-  private socketTo(address: Address, exit: ExitResolvers): Promise<AskingSocket> {
+  private socketTo(address: Address, exit: ExitResolvers): Promise<QuerySocket> {
     const key = keyOf(address, exit);
     const known = this.sockets.get(key);
     if (known !== undefined) return known;
     const leave = () => {
       if (this.sockets.get(key) === opened) this.sockets.delete(key);
     };
-    const opened = AskingSocket.open((handlers) => this.open.udp(wayTo(address, exit), handlers), leave);
+    const opened = QuerySocket.open((handlers) => this.open.udp(wayTo(address, exit), handlers), leave);
     this.sockets.set(key, opened);
     opened.catch(leave);
     return opened;

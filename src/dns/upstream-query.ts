@@ -1,8 +1,8 @@
 import type { Address } from "../base/address.ts";
 import { viewOf } from "../base/dns-message.ts";
 import { type Answer, RCODE, SHORTEST_TTL_SECONDS } from "./answer.ts";
-import type { Pending } from "./asking-socket.ts";
 import type { KnownResolver } from "./known-resolver.ts";
+import type { Pending } from "./query-socket.ts";
 import { type Question, queryFor, type Style } from "./question.ts";
 import { type UpstreamReply, upstreamReplyIn } from "./upstream-reply.ts";
 
@@ -20,7 +20,7 @@ const MAX_FAILURES = 3;
 const MAX_MESSAGES = 16;
 
 /** How resolvers are asked. */
-export interface Ways {
+export interface QueryTransport {
   monotonic: () => number;
   known: (address: Address) => KnownResolver;
   /** Returns what forgets the query. */
@@ -42,7 +42,7 @@ interface Turn {
 }
 
 /** One question, until a resolver has answered it or all have failed. */
-export class Asking {
+export class UpstreamQuery {
   private readonly turns: readonly Turn[];
   private readonly timers: ReturnType<typeof setTimeout>[] = [];
   private readonly forgets: (() => void)[] = [];
@@ -54,7 +54,7 @@ export class Asking {
   constructor(
     private readonly question: Question,
     resolvers: readonly Address[],
-    private readonly ways: Ways,
+    private readonly ways: QueryTransport,
   ) {
     const now = ways.monotonic();
     const turns = resolvers.map((address) => ({

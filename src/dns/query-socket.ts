@@ -16,7 +16,7 @@ export interface Pending {
 }
 
 /** One source port, and the queries that it waits for. */
-export class AskingSocket {
+export class QuerySocket {
   private readonly pending = new Map<number, Pending>();
   private left = MAX_QUERIES_OF_SOCKET;
   private isUsed = true;
@@ -33,9 +33,9 @@ export class AskingSocket {
   static async open(
     open: (handlers: SocketHandlers) => Promise<BoundSocket>,
     leave: () => void,
-  ): Promise<AskingSocket> {
+  ): Promise<QuerySocket> {
     const socket: { current: BoundSocket | null } = { current: null };
-    const asking = new AskingSocket(socket, leave);
+    const asking = new QuerySocket(socket, leave);
     try {
       socket.current = await open({ onData: (bytes) => asking.hear(bytes), onEnd: () => asking.fail() });
       return asking;
