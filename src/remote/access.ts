@@ -19,6 +19,8 @@ import { Admissions } from "./admissions.ts";
 import { accessFor } from "./choice.ts";
 import type { Decided, RemoteDevices, RemoteEvents } from "./devices.ts";
 import { gatewayKey } from "./identity.ts";
+import { InboundAlert } from "./inbound-alert.ts";
+import { InboundPath } from "./inbound-path.ts";
 import { RemoteInterface } from "./interface.ts";
 import { type Access, REMOTE_PRIVATE_KEY } from "./saved.ts";
 import type {
@@ -30,9 +32,7 @@ import type {
 } from "./schema.ts";
 import { statusOf } from "./status.ts";
 import { noPort, TunnelPort, type WantedTunnelPort } from "./tunnel-port.ts";
-import { UplinkWays } from "./uplink-ways.ts";
-import { WayAlert } from "./way-alert.ts";
-import { WayIn } from "./way-in.ts";
+import { UplinkPaths } from "./uplink-paths.ts";
 
 interface RemoteAccessEvents {
   remote_update: { on: boolean; devices: number };
@@ -71,9 +71,9 @@ const ROUTER_ANSWERS_WITHIN_MS = 15_000;
 /** Turns remote access on and off, and lets devices in. Changes and repairs run one after another. */
 export class RemoteAccess {
   private readonly tunnelPort: TunnelPort;
-  private readonly uplink: UplinkWays;
-  private readonly wayIn: WayIn;
-  private readonly wayAlert: WayAlert;
+  private readonly uplink: UplinkPaths;
+  private readonly wayIn: InboundPath;
+  private readonly wayAlert: InboundAlert;
   private readonly link: RemoteInterface;
   private readonly admissions: Admissions;
   private readonly queue = new Queue();
@@ -81,9 +81,9 @@ export class RemoteAccess {
   constructor(private readonly deps: Deps) {
     const { remote } = deps;
     this.tunnelPort = new TunnelPort({ ...deps, onPort: () => void this.followPort() });
-    this.uplink = new UplinkWays({ ...deps, onWays: () => this.tell() });
-    this.wayIn = new WayIn({ ...deps, tunnelPort: this.tunnelPort, uplink: this.uplink });
-    this.wayAlert = new WayAlert(deps.alarm);
+    this.uplink = new UplinkPaths({ ...deps, onWays: () => this.tell() });
+    this.wayIn = new InboundPath({ ...deps, tunnelPort: this.tunnelPort, uplink: this.uplink });
+    this.wayAlert = new InboundAlert(deps.alarm);
     deps.tunnels.onTunnel(({ controller }) => controller.onChange(() => this.tunnelPort.wake()));
     deps.tunnels.onRemoved(() => this.tunnelPort.wake());
     this.link = new RemoteInterface({ ...deps, wayIn: this.wayIn });

@@ -9,10 +9,10 @@ import type { Store } from "../store/store.ts";
 import type { Decided, RemoteDevices } from "./devices.ts";
 import { refusal } from "./endpoint.ts";
 import { freeKey, freeName, gatewayKey, named } from "./identity.ts";
+import type { InboundPath } from "./inbound-path.ts";
 import { freeNumber, gatewayIn, numberOf } from "./networks.ts";
 import { type Access, addressesOf, idOf, REMOTE_PEERS, type RemotePeer } from "./saved.ts";
 import type { AddedRemoteDevice, NewRemoteDevice, RemoteDeviceChange } from "./schema.ts";
-import type { WayIn } from "./way-in.ts";
 
 interface Deps {
   store: Store;
@@ -21,7 +21,7 @@ interface Deps {
   remote: RemoteDevices;
   /** Resolves once it is saved and in force. */
   change: (edit: (decided: Decided) => Decided) => Promise<void>;
-  wayIn: Pick<WayIn, "assertEndpoint" | "mtu">;
+  wayIn: Pick<InboundPath, "assertEndpoint" | "mtu">;
   /** The devices for which there are schedules, rules or lists, former ones included. */
   decided: () => ReadonlySet<string>;
   alarm: Alarm;

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { alertText } from "../../src/base/alert-rows.ts";
-import { WayAlert } from "../../src/remote/way-alert.ts";
+import { InboundAlert } from "../../src/remote/inbound-alert.ts";
 
 const MINUTE_MS = 60_000;
 const OPEN = { on: true, endpoint: "203.0.113.7:51820", fault: null };
@@ -8,7 +8,7 @@ const LOST = { on: true, endpoint: null, fault: "the uplink is down" };
 
 function begin() {
   const told: string[] = [];
-  const alert = new WayAlert((code, args) => told.push(`${code}: ${alertText(code, args)}`));
+  const alert = new InboundAlert((code, args) => told.push(`${code}: ${alertText(code, args)}`));
   return { told, alert };
 }
 

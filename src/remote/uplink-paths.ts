@@ -28,7 +28,7 @@ const NONCE_BYTES = 12;
 const POLL_MS = 100;
 
 /** How remote devices reach the uplink: at its own address, or at the home router's, which is asked for a port. */
-export class UplinkWays {
+export class UplinkPaths {
   private readonly ports: Readonly<Record<Family, RouterPort>>;
 
   constructor(private readonly deps: Deps) {

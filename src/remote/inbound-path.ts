@@ -10,7 +10,7 @@ import { type Endpoint, noEndpoint } from "./endpoint.ts";
 import type { Access } from "./saved.ts";
 import type { ByHand, EntryPoint } from "./schema.ts";
 import { noPort, type TunnelPort } from "./tunnel-port.ts";
-import type { UplinkWays } from "./uplink-ways.ts";
+import type { UplinkPaths } from "./uplink-paths.ts";
 
 interface Deps {
   killSwitch: KillSwitch;
@@ -18,14 +18,14 @@ interface Deps {
   remote: { readonly access: Access | null };
   /** The port that the tunnel's provider forwards. */
   tunnelPort: Pick<TunnelPort, "open" | "trouble">;
-  uplink: Pick<UplinkWays, "endpoint" | "list" | "byHand">;
+  uplink: Pick<UplinkPaths, "endpoint" | "list" | "byHand">;
 }
 
 /** What WireGuard adds around a packet: with IPv6 outside, 80 bytes. */
 const OVERHEAD_BYTES = 80;
 
 /** The way by which devices come in: the uplink, or a tunnel whose provider forwards a port. */
-export class WayIn {
+export class InboundPath {
   constructor(private readonly deps: Deps) {}
 
   /** What devices call; null if the gateway does not know it. */

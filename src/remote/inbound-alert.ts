@@ -12,7 +12,7 @@ interface Seen {
 }
 
 /** Alerts people when remote devices can no longer connect, or need another endpoint. */
-export class WayAlert {
+export class InboundAlert {
   /** What devices could call last; null before they could. */
   private endpoint: string | null = null;
   /** Since when they cannot, on the monotonic clock. */
