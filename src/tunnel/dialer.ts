@@ -12,7 +12,7 @@ import type { Config } from "../wireguard/schema.ts";
 import { clockArgs } from "./clock.ts";
 import type { Kernel } from "./kernel.ts";
 import type { KeyAgreement } from "./key-agreement.ts";
-import type { KnownWays } from "./known-ways.ts";
+import type { KnownPaths } from "./known-paths.ts";
 import { refused } from "./refusals.ts";
 import type { EgressPath, Resolver } from "./resolver.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -43,7 +43,7 @@ interface Deps {
   killSwitch: KillSwitch;
   resolver: Resolver;
   savedState: SavedState;
-  knownWays: KnownWays;
+  knownWays: KnownPaths;
   keyAgreement: KeyAgreement;
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;

@@ -7,7 +7,7 @@ import type { Controller } from "./controller.ts";
 import type { Failback } from "./failback.ts";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "./health.ts";
 import type { Kernel } from "./kernel.ts";
-import type { KnownWays } from "./known-ways.ts";
+import type { KnownPaths } from "./known-paths.ts";
 import { resolverInside } from "./mtu.ts";
 import type { QualityFailover } from "./quality-failover.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -27,7 +27,7 @@ export interface LivenessDeps {
   kernel: Kernel;
   killSwitch: KillSwitch;
   savedState: SavedState;
-  knownWays: Pick<KnownWays, "fellSilent">;
+  knownWays: Pick<KnownPaths, "fellSilent">;
   quality: Pick<TunnelQuality, "look">;
   failback: Pick<Failback, "look">;
   qualityFailover: Pick<QualityFailover, "look">;

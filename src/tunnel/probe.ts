@@ -16,7 +16,7 @@ import {
   together,
 } from "./dialer.ts";
 import type { Kernel } from "./kernel.ts";
-import type { KnownWays } from "./known-ways.ts";
+import type { KnownPaths } from "./known-paths.ts";
 import { refused } from "./refusals.ts";
 import type { Resolver } from "./resolver.ts";
 import { type Round, roundsOf, withoutRoutes } from "./round.ts";
@@ -39,7 +39,7 @@ interface Deps {
   killSwitch: KillSwitch;
   resolver: Resolver;
   savedState: SavedState;
-  knownWays: KnownWays;
+  knownWays: KnownPaths;
   /** The tunnel's name: the owner of its part of the kill switch. */
   name: string;
   slot: Slot;

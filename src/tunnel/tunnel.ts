@@ -12,7 +12,7 @@ import { Failback } from "./failback.ts";
 import { Kernel } from "./kernel.ts";
 import { KeyAgreement } from "./key-agreement.ts";
 import type { KeyHolders } from "./key-holders.ts";
-import { KnownWays } from "./known-ways.ts";
+import { KnownPaths } from "./known-paths.ts";
 import { limitOf } from "./mtu.ts";
 import type { OrderTarget } from "./order.ts";
 import { Probe } from "./probe.ts";
@@ -83,7 +83,7 @@ export function tunnelIn(surroundings: Surroundings): Tunnel {
   const { host, name, slot, userspace, killSwitch, savedState } = surroundings;
   const limit = (session: Session) => limitOf(session, killSwitch.network, savedState);
   const kernel = new Kernel(host, slot, userspace, limit, surroundings.keyHolders);
-  const knownWays = new KnownWays(surroundings);
+  const knownWays = new KnownPaths(surroundings);
   const keyAgreement = new KeyAgreement({ ...surroundings, kernel });
   const dialer = new Dialer({ ...surroundings, kernel, knownWays, keyAgreement });
   const probe = new Probe({ ...surroundings, kernel, knownWays });

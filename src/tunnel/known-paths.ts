@@ -21,7 +21,7 @@ interface Deps {
 }
 
 /** How servers are reached from this uplink. */
-export class KnownWays {
+export class KnownPaths {
   private last: { session: Session; at: number } | null = null;
   /** Uplinks by which a flow of UDP was cut off, and until when that counts. This is not saved. */
   private readonly distrusted = new Map<string, number>();
