@@ -50,12 +50,12 @@ export interface Host {
    * Sends a resolver one small query; returns the milliseconds until its answer, whatever that is, or null. Throws
    * `GatewayError("unable")` if nothing leads that way.
    */
-  roundTrip(way: ResolverWay): Promise<number | null>;
+  roundTrip(way: ResolverPath): Promise<number | null>;
   /**
    * Sends an ARP request for a router's address; returns the milliseconds until its answer, or null. Throws
    * `GatewayError("unable")` if the link is gone.
    */
-  routerRoundTrip(way: RouterWay): Promise<number | null>;
+  routerRoundTrip(way: RouterPath): Promise<number | null>;
   /**
    * Sends ICMP echo requests of these sizes, in bytes of the IP packet, that no router may fragment; returns the longest
    * that was answered, or null. Throws `GatewayError("unable")` if the kernel does not permit it; an abort ends it early.
@@ -125,7 +125,7 @@ export interface Host {
 }
 
 /** The only way to a resolver. */
-export interface ResolverWay {
+export interface ResolverPath {
   /** The only interface that queries may go through. */
   link: string;
   /** Their firewall mark. */
@@ -134,7 +134,7 @@ export interface ResolverWay {
 }
 
 /** A router on a cable, and this machine's own address there, both of IPv4. */
-export interface RouterWay {
+export interface RouterPath {
   link: string;
   own: string;
   router: string;

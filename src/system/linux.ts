@@ -21,8 +21,8 @@ import type {
   PinnedRequest,
   ProcedureCall,
   RelayPlace,
-  ResolverWay,
-  RouterWay,
+  ResolverPath,
+  RouterPath,
   RunOptions,
   UdpPlace,
   UdpSocket,
@@ -222,11 +222,11 @@ export class LinuxHost implements Host {
     return (await loadBoundSocket()).openBoundTcp(to, handlers);
   }
 
-  async roundTrip(way: ResolverWay): Promise<number | null> {
+  async roundTrip(way: ResolverPath): Promise<number | null> {
     return (await loadRoundTrip()).roundTripTo(way);
   }
 
-  async routerRoundTrip(way: RouterWay): Promise<number | null> {
+  async routerRoundTrip(way: RouterPath): Promise<number | null> {
     return (await loadRouterRoundTrip()).routerRoundTrip(way);
   }
 

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { openBoundUdp } from "./bound-socket.ts";
-import type { ResolverWay } from "./host.ts";
+import type { ResolverPath } from "./host.ts";
 
 const PORT = 53;
 /** An answer that takes longer is of no use to anyone who asks a resolver. */
@@ -20,7 +20,7 @@ const IS_ANSWER = 0x80;
  * Sends a resolver one query of 59 bytes, from a new port; returns the milliseconds until its answer, whatever that is,
  * or null. The socket is bound to the link: while that is gone, nothing is sent.
  */
-export async function roundTripTo({ link, mark, address }: ResolverWay): Promise<number | null> {
+export async function roundTripTo({ link, mark, address }: ResolverPath): Promise<number | null> {
   const query = Buffer.concat([randomBytes(ID_BYTES), HEADER, QUESTION]);
   const { promise, resolve } = Promise.withResolvers<number | null>();
   const socket = await openBoundUdp(

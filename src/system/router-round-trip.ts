@@ -1,4 +1,4 @@
-import type { RouterWay } from "./host.ts";
+import type { RouterPath } from "./host.ts";
 import { listenOn } from "./link-socket.ts";
 
 const BROADCAST = "ff:ff:ff:ff:ff:ff";
@@ -16,7 +16,7 @@ const PAUSE = { part: 1 / 6, leastMs: 1 };
  * Sends an ARP request for a router's address; returns the milliseconds until its answer, or null. Throws
  * `GatewayError("unable")` if the link is gone, or has no ARP.
  */
-export async function routerRoundTrip({ link, own, router }: RouterWay): Promise<number | null> {
+export async function routerRoundTrip({ link, own, router }: RouterPath): Promise<number | null> {
   const socket = listenOn(link, "arp replies");
   try {
     const [ownBytes, routerBytes] = [bytesOf(own), bytesOf(router)];

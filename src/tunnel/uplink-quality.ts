@@ -1,6 +1,6 @@
 import { familyOf } from "../base/address.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
-import type { Host, RouterWay } from "../system/host.ts";
+import type { Host, RouterPath } from "../system/host.ts";
 import { Quality } from "./quality.ts";
 import type { QualitySettings } from "./quality-settings.ts";
 
@@ -19,7 +19,7 @@ interface Deps {
  */
 export class UplinkQuality {
   readonly quality: Quality;
-  private way: RouterWay | null = null;
+  private way: RouterPath | null = null;
   private askedAt = Number.NEGATIVE_INFINITY;
 
   constructor(private readonly deps: Deps) {
@@ -44,20 +44,20 @@ export class UplinkQuality {
     void this.measure(this.way);
   }
 
-  private follow(way: RouterWay | null): void {
+  private follow(way: RouterPath | null): void {
     this.way = way;
     this.askedAt = Number.NEGATIVE_INFINITY;
     this.quality.begin();
   }
 
-  private async measure(way: RouterWay): Promise<void> {
+  private async measure(way: RouterPath): Promise<void> {
     const ms = await this.deps.host.routerRoundTrip(way).catch(() => null);
     if (way === this.way) this.quality.add(ms);
   }
 }
 
 /** Null without a router that has an IPv4 address. */
-function wayIn({ uplink, uplinkRouters, uplinkAddresses }: KillSwitch["network"]): RouterWay | null {
+function wayIn({ uplink, uplinkRouters, uplinkAddresses }: KillSwitch["network"]): RouterPath | null {
   const router = uplinkRouters.find((address) => familyOf(address) === 4);
   const own = uplinkAddresses.find((address) => familyOf(address) === 4);
   return uplink === null || router === undefined || own === undefined ? null : { link: uplink, own, router };

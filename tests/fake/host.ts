@@ -17,8 +17,8 @@ import type {
   PinnedRequest,
   ProcedureCall,
   RelayPlace,
-  ResolverWay,
-  RouterWay,
+  ResolverPath,
+  RouterPath,
   RunOptions,
   SpeedPlace,
   UdpPlace,
@@ -78,10 +78,10 @@ export class FakeHost implements Host, Internet {
   /** What the next questions to a tunnel's resolver take, in milliseconds; null, and all after that, are lost. */
   readonly trips: (number | null)[] = [];
   /** Where these questions went. */
-  readonly tripsTo: ResolverWay[] = [];
+  readonly tripsTo: ResolverPath[] = [];
   /** The same for the uplink's router. */
   readonly routerTrips: (number | null)[] = [];
-  readonly routerTripsTo: RouterWay[] = [];
+  readonly routerTripsTo: RouterPath[] = [];
   /** Hosts that answer echo requests, and the longest packets that reach them, in bytes. */
   readonly echoing = new Map<string, number>();
   /** What the internet answers to a URL; it is silent to all others, for ever. */
@@ -250,12 +250,12 @@ export class FakeHost implements Host, Internet {
     throw new GatewayError("unable", `nobody listens at ${peer.address}`);
   }
 
-  async roundTrip(way: ResolverWay): Promise<number | null> {
+  async roundTrip(way: ResolverPath): Promise<number | null> {
     this.tripsTo.push(way);
     return this.trips.shift() ?? null;
   }
 
-  async routerRoundTrip(way: RouterWay): Promise<number | null> {
+  async routerRoundTrip(way: RouterPath): Promise<number | null> {
     this.routerTripsTo.push(way);
     return this.routerTrips.shift() ?? null;
   }
