@@ -5,6 +5,7 @@ import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { assertLeadsToHttps, openView, SECURE_FLAGS, told } from "../../lab/dashboard/secure.ts";
 import { Notified } from "../../lab/notified.ts";
+import { until } from "../../lab/until.ts";
 import { version } from "../../package.json";
 import { LAN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -72,6 +73,24 @@ test(
       expect(await tab.page.evaluate(headings)).not.toContain(secret);
     for (const secret of ["tokens", "notifications", "backup", "restore"])
       expect(tab.urls.filter((url) => url.includes(`/api/${secret}`))).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a link leads to a group of settings, and a search leaves the cards that have a word",
+  async () => {
+    tab = await openView(rig, "settings/messages");
+    await tab.shows("main", "Counts as slow from");
+    const focused = async () => (await tab.page.evaluate("document.activeElement.innerText")) as string;
+    await until(async () => (await focused()) === "Messages");
+    await tab.type("Search the settings", "packets");
+    const cards = "[...document.querySelectorAll('.card')].filter((each) => !each.hidden)";
+    await until(async () => (await tab.page.evaluate(`${cards}.length`)) === 1);
+    await tab.shows(".settings-group:has(.card:not([hidden]))", "Quality");
+    await tab.type("Search the settings", "nothing like it");
+    await tab.shows("main", "Nothing matches “nothing like it”.");
+    expect(await tab.barriers()).toEqual([]);
   },
   TIMEOUT_MS,
 );

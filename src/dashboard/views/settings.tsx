@@ -1,5 +1,6 @@
 import { useEffect } from "preact/hooks";
-import { refresh, useAnswer } from "../answers.ts";
+import { knownOf, refresh, useAnswer } from "../answers.ts";
+import { useKept } from "../kept.ts";
 import { say } from "../language.ts";
 import { OnlyHttps } from "../parts/only-https.tsx";
 import { Pending } from "../parts/pending.tsx";
@@ -7,6 +8,7 @@ import { Addresses } from "./settings/addresses.tsx";
 import { Backup } from "./settings/backup.tsx";
 import { Clock } from "./settings/clock.tsx";
 import { Forwards } from "./settings/forwards.tsx";
+import { Group, SettingsSearch, useFound } from "./settings/groups.tsx";
 import { HomeAssistant } from "./settings/home-assistant.tsx";
 import { LanguageChoice } from "./settings/language-choice.tsx";
 import { Line } from "./settings/line.tsx";
@@ -18,12 +20,24 @@ import { Servers } from "./settings/servers.tsx";
 import { Tokens } from "./settings/tokens.tsx";
 import { Update } from "./settings/update.tsx";
 
-/** What is set once and changed now and then. */
+/** What is set once and changed now and then, in groups that a link leads to: `#/settings/home`. */
 export function Settings() {
+  const settings = useAnswer("settings");
+  const value = knownOf(settings);
   const isSecure = location.protocol === "https:";
+  const [text, setText] = useKept<string>("settings", "");
+  const [view, isFound] = useFound(text);
+  useFreshOnReturn();
   return (
-    <div class="settings">
+    <div class="settings" ref={view}>
       <h1>{say("Settings")}</h1>
+      <SettingsSearch text={text} onText={setText} />
+      {!isFound && (
+        <p class="quiet" role="status">
+          {say("Nothing matches “{text}”.", { text: text.trim() })}
+        </p>
+      )}
+      {settings.state !== "ready" && <Pending of={settings} />}
       {!isSecure && (
         <OnlyHttps
           why={say(
@@ -31,38 +45,29 @@ export function Settings() {
           )}
         />
       )}
-      {isSecure && <Notifications />}
-      <Forwards />
-      <LanguageChoice />
-      <OfRoot />
-      {isSecure && (
-        <>
-          <Tokens />
-          <Backup />
-          <Restore />
-        </>
-      )}
+      <Group id="connection">
+        {value && <Servers of={value} />}
+        {value && <Quality of={value} />}
+        {value && <Line of={value} />}
+      </Group>
+      <Group id="home">
+        <Forwards />
+        {value && <Addresses of={value} />}
+        {value && <Clock zone={value.time_zone} />}
+      </Group>
+      <Group id="messages">
+        {isSecure && <Notifications />}
+        {value && <SentLanguage of={value} />}
+        {value && <HomeAssistant of={value} />}
+      </Group>
+      <Group id="gateway">
+        <LanguageChoice />
+        {isSecure && <Tokens />}
+        {isSecure && <Backup />}
+        {isSecure && <Restore />}
+        {value && <Update of={value} />}
+      </Group>
     </div>
-  );
-}
-
-/** What root has set, of which some is changed here. */
-function OfRoot() {
-  const settings = useAnswer("settings");
-  useFreshOnReturn();
-  if (settings.state !== "ready") return <Pending of={settings} />;
-  const { value } = settings;
-  return (
-    <>
-      <Servers of={value} />
-      <Quality of={value} />
-      <Line of={value} />
-      <Addresses of={value} />
-      <SentLanguage of={value} />
-      <Clock zone={value.time_zone} />
-      <HomeAssistant of={value} />
-      <Update of={value} />
-    </>
   );
 }
 
