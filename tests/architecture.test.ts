@@ -305,6 +305,11 @@ test("there is one TypeBox in the house", () => {
   expect(IMPORTS.filter(({ from }) => from.startsWith("@sinclair/typebox"))).toEqual([]);
 });
 
+test("text becomes an address in one file, and messages of DNS are read without a library", () => {
+  const using = (name: string) => IMPORTS.filter(({ from }) => from === name).map(({ file }) => file);
+  expect([using("ipaddr.js"), using("dns-packet")]).toEqual([["base/address.ts"], []]);
+});
+
 test("no package runs a program of its own when it is installed", async () => {
   const { default: settings } = await import("../bunfig.toml");
   expect(settings).toMatchObject({ install: { ignoreScripts: true } });

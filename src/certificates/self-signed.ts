@@ -1,5 +1,4 @@
 import { BitString, Integer, OctetString, Utf8String } from "asn1js";
-import ipaddr from "ipaddr.js";
 import {
   AttributeTypeAndValue,
   BasicConstraints,
@@ -11,6 +10,7 @@ import {
   Time,
   TimeType,
 } from "pkijs";
+import { bytesOf, mustParseAddress } from "../base/address.ts";
 import type { KeyedCertificate } from "./certificate.ts";
 import type { GatewayNames } from "./names.ts";
 
@@ -85,7 +85,7 @@ function extensionsFor({ names, addresses }: GatewayNames): Extension[] {
 }
 
 function octetsOf(address: string): OctetString {
-  return new OctetString({ valueHex: new Uint8Array(ipaddr.parse(address).toByteArray()).buffer });
+  return new OctetString({ valueHex: new Uint8Array(bytesOf(mustParseAddress(address))).buffer });
 }
 
 /** RFC 5280, section 4.1.2.5: years from 2050 on have a form of their own. A clock might be that wrong. */

@@ -1,5 +1,4 @@
-import ipaddr from "ipaddr.js";
-import { type Address, addressOf, lengthOf, networkOf, type Prefix } from "../base/address.ts";
+import { type Address, addressOf, bytesOf, lengthOf, networkOf, type Prefix } from "../base/address.ts";
 import { icmpv6Packet } from "../network/icmpv6.ts";
 
 /** The facts about the link on which an advertisement is sent. */
@@ -45,10 +44,10 @@ function endOf(ended: Prefix | null): Buffer[] {
   if (ended === null) return [];
   const prefix = Buffer.alloc(32);
   prefix.set([PREFIX_OPTION, 4, lengthOf(ended), ON_LINK_AND_AUTONOMOUS]);
-  prefix.set(ipaddr.parse(addressOf(networkOf(ended))).toByteArray(), 16);
+  prefix.set(bytesOf(addressOf(networkOf(ended))), 16);
   const resolver = Buffer.alloc(24);
   resolver.set([RESOLVER_OPTION, 3]);
-  resolver.set(ipaddr.parse(addressOf(ended)).toByteArray(), 8);
+  resolver.set(bytesOf(addressOf(ended)), 8);
   return [prefix, resolver];
 }
 

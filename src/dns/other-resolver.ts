@@ -1,4 +1,4 @@
-import { type Address, parseAddress } from "../base/address.ts";
+import { type Address, addressFrom } from "../base/address.ts";
 import type { Host } from "../system/host.ts";
 
 /** The kernel's lists of sockets, and the state of one that receives: unconnected over UDP, or listening over TCP. */
@@ -29,14 +29,12 @@ function listeningIn(text: string, state: string): Address[] {
     if (!line.includes(PORT)) return [];
     const [, local = "", , own] = line.trim().split(/\s+/);
     if (own !== state || !local.endsWith(PORT)) return [];
-    return addressIn(local.slice(0, -PORT.length)) ?? [];
+    return addressIn(local.slice(0, -PORT.length));
   });
 }
 
 /** Words of 32 bits in the byte order of ARM and x86. */
-function addressIn(hex: string): Address | null {
-  const words = hex.match(/.{8}/g) ?? [];
-  const bytes = words.flatMap((word) => (word.match(/../g) ?? []).reverse());
-  if (bytes.length === 4) return parseAddress(bytes.map((byte) => Number.parseInt(byte, 16)).join("."));
-  return parseAddress((bytes.join("").match(/.{4}/g) ?? []).join(":"));
+function addressIn(hex: string): Address[] {
+  const bytes = Buffer.from(hex, "hex");
+  return bytes.length === 4 || bytes.length === 16 ? [addressFrom(bytes.swap32())] : [];
 }

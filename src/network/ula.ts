@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
-import ipaddr from "ipaddr.js";
 import {
+  addressFrom,
   addressOf,
+  bytesOf,
   contains,
   mustParsePrefix,
   networkOf,
@@ -18,7 +19,7 @@ import type { Lan } from "./lan.ts";
 /** A unique local prefix (RFC 4193, section 3.2.1): 40 random bits. */
 export function randomUla(): string {
   const random = crypto.getRandomValues(new Uint8Array(5));
-  return mustParsePrefix(`${ipaddr.fromByteArray([0xfd, ...random, ...Array(10).fill(0)])}/48`);
+  return mustParsePrefix(`${addressFrom(Uint8Array.from([0xfd, ...random, ...Array(10).fill(0)]))}/48`);
 }
 
 /**
@@ -26,10 +27,10 @@ export function randomUla(): string {
  * that each keeps its own when others come and go.
  */
 export function ulaOn(ula: string, name: string): Prefix {
-  const bytes = ipaddr.parse(addressOf(mustParsePrefix(ula))).toByteArray();
-  bytes.splice(6, 2, ...createHash("sha256").update(name).digest().subarray(0, 2));
+  const bytes = bytesOf(addressOf(mustParsePrefix(ula)));
+  bytes.set(createHash("sha256").update(name).digest().subarray(0, 2), 6);
   bytes[15] = 1;
-  return mustParsePrefix(`${ipaddr.fromByteArray(bytes)}/64`);
+  return mustParsePrefix(`${addressFrom(bytes)}/64`);
 }
 
 /** An address with its length that the gateway has given to a link. */

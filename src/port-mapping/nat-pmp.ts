@@ -1,4 +1,4 @@
-import { type Address, parseAddress } from "../base/address.ts";
+import { type Address, addressFrom } from "../base/address.ts";
 import type { Protocol } from "../forwards/opener.ts";
 import type { NoAnswer, Question } from "./exchange.ts";
 
@@ -142,8 +142,8 @@ function addressAnswerIn(
 ): AddressAnswer | null {
   if (result !== RESULT.success) return { answers: "address", result, epoch, address: null };
   if (packet.length < ADDRESS_ANSWER_BYTES) return null;
-  const address = parseAddress(packet.subarray(8, ADDRESS_ANSWER_BYTES).join("."));
-  return address === null ? null : { answers: "address", result, epoch, address };
+  const address = addressFrom(packet.subarray(8, ADDRESS_ANSWER_BYTES));
+  return { answers: "address", result, epoch, address };
 }
 
 export function answerBytes(answer: AddressAnswer | MappingAnswer): Uint8Array {

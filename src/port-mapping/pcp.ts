@@ -1,5 +1,4 @@
-import ipaddr from "ipaddr.js";
-import { type Address, mustParseAddress, parseAddress, unmapped } from "../base/address.ts";
+import { type Address, addressFrom, bytesOf, familyOf, mustParseAddress, unmapped } from "../base/address.ts";
 import type { Question } from "./exchange.ts";
 
 // The messages of PCP (RFC 6887) for one UDP port. It has NAT-PMP's port, and answers with a nonce of the request.
@@ -80,21 +79,17 @@ export function pcpAnswerIn(bytes: Uint8Array, { nonce, internal }: PcpRequest):
     Buffer.compare(bytes.subarray(24, 36), nonce) === 0 &&
     view.getUint8(36) === UDP &&
     view.getUint16(40) === internal;
-  const address = parseAddress(ipaddr.fromByteArray([...bytes.subarray(44, MAP_BYTES)]).toString());
-  if (!isOwn || address === null) return null;
+  if (!isOwn) return null;
   return {
     result,
     lifetime: view.getUint32(4),
     epoch: view.getUint32(8),
     external: view.getUint16(42),
-    address: unmapped(address),
+    address: unmapped(addressFrom(bytes.subarray(44, MAP_BYTES))),
   };
 }
 
 /** Sixteen bytes; IPv4 as `::ffff:a.b.c.d` (section 5). */
-function wide(address: Address): number[] {
-  const parsed = ipaddr.parse(address);
-  return parsed.kind() === "ipv4"
-    ? (parsed as ipaddr.IPv4).toIPv4MappedAddress().toByteArray()
-    : parsed.toByteArray();
+function wide(address: Address): Uint8Array {
+  return bytesOf(familyOf(address) === 4 ? mustParseAddress(`::ffff:${address}`) : address);
 }

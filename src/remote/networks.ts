@@ -1,5 +1,11 @@
-import ipaddr from "ipaddr.js";
-import { type Address, addressOf, mustParseAddress, mustParsePrefix, type Prefix } from "../base/address.ts";
+import {
+  type Address,
+  addressFrom,
+  addressOf,
+  bytesOf,
+  mustParsePrefix,
+  type Prefix,
+} from "../base/address.ts";
 import { ulaOn } from "../network/ula.ts";
 
 /** The networks of the remote devices. */
@@ -57,7 +63,7 @@ export function freeNumber(
 }
 
 function hostIn(network: Prefix, number: number): Address {
-  const bytes = ipaddr.parse(addressOf(network)).toByteArray();
+  const bytes = bytesOf(addressOf(network));
   bytes[bytes.length - 1] = number;
-  return mustParseAddress(ipaddr.fromByteArray(bytes).toString());
+  return addressFrom(bytes);
 }

@@ -1,6 +1,6 @@
 import { ptr } from "bun:ffi";
 import { isIPv6 } from "node:net";
-import ipaddr from "ipaddr.js";
+import { bytesOf } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Direction } from "./host.ts";
 import { libc, NONBLOCK_CLOEXEC } from "./libc.ts";
@@ -78,8 +78,4 @@ function checksumOf(addresses: Buffer, tcp: Buffer): number {
     for (let at = 0; at < part.length; at += 2) sum += part.readUInt16BE(at);
   while (sum > 0xffff) sum = (sum & 0xffff) + (sum >> 16);
   return ~sum & 0xffff;
-}
-
-function bytesOf(address: string): Buffer {
-  return Buffer.from(ipaddr.parse(address).toByteArray());
 }

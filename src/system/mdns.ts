@@ -1,6 +1,6 @@
 import dgram from "node:dgram";
 import { isIPv6 } from "node:net";
-import ipaddr from "ipaddr.js";
+import { bytesOf, mustParseAddress } from "../base/address.ts";
 import { answersIn, plainName, queryAbout, TYPE } from "../base/dns-message.ts";
 
 const PORT = 5353;
@@ -74,7 +74,7 @@ function nameAt(message: Uint8Array, start: number): string | undefined {
 
 /** The name of an address's reverse mapping (RFC 1035, section 3.5; RFC 3596, section 2.5). */
 export function reverseName(address: string): string {
-  const bytes = ipaddr.parse(address).toByteArray();
+  const bytes = bytesOf(mustParseAddress(address));
   if (bytes.length === 4) return `${bytes.toReversed().join(".")}.in-addr.arpa`;
-  return `${Uint8Array.from(bytes).toHex().split("").toReversed().join(".")}.ip6.arpa`;
+  return `${bytes.toHex().split("").toReversed().join(".")}.ip6.arpa`;
 }

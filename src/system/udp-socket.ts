@@ -1,5 +1,5 @@
 import { ptr } from "bun:ffi";
-import ipaddr from "ipaddr.js";
+import { addressFrom, bytesOf, mustParseAddress } from "../base/address.ts";
 import { GatewayError } from "../base/errors.ts";
 import type { Datagram, UdpPlace, UdpSocket } from "./host.ts";
 import { DATAGRAM_NONBLOCK_CLOEXEC, type Libc, libc, receivedFrom, SOL_SOCKET } from "./libc.ts";
@@ -84,12 +84,11 @@ function addressOf({ address, port }: { address: string; port: number }, link: s
   const bytes = Buffer.alloc(isIpv6 ? IPV6_BYTES : IPV4_BYTES);
   bytes.writeUInt16LE(isIpv6 ? AF_INET6 : AF_INET);
   bytes.writeUInt16BE(port, 2);
-  bytes.set(ipaddr.parse(address).toByteArray(), isIpv6 ? 8 : 4);
+  bytes.set(bytesOf(mustParseAddress(address)), isIpv6 ? 8 : 4);
   if (isIpv6) bytes.writeUInt32LE(libc().if_nametoindex(ptr(Buffer.from(`${link}\0`))), 24);
   return bytes;
 }
 
 function senderIn(sender: Buffer): string {
-  if (sender.length === IPV4_BYTES) return sender.subarray(4, 8).join(".");
-  return ipaddr.fromByteArray([...sender.subarray(8, 24)]).toString();
+  return addressFrom(sender.length === IPV4_BYTES ? sender.subarray(4, 8) : sender.subarray(8, 24));
 }
