@@ -13,7 +13,10 @@ const unless = (skipped: boolean) => ({ test: test.skipIf(skipped), describe: de
 export const needsNamespaces = unless(FAST || LACKS !== "");
 /** For tests that need root and no namespace. */
 export const needsRoot = unless(FAST || LACKS === "root");
-/** For tests that take seconds, because they try many cases or start the program, and for those that measure time. */
+/**
+ * For tests that take seconds, because they try many cases or start the program, and for those that measure time. Also for
+ * files that start a whole gateway with its HTTP interface for each test: one start takes as long as a hundred quick tests.
+ */
 export const slow = unless(FAST);
 
 /**

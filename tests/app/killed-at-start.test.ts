@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { rmSync } from "node:fs";
 import type { Scheduler } from "fast-check";
 import { type Parts, partsOn } from "../../src/app/parts.ts";
@@ -7,9 +7,12 @@ import { settingsFrom } from "../../src/base/settings.ts";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { newDirectory } from "../tunnel/directory.ts";
 import { SERVERS } from "../tunnel/gateway.ts";
 import { type ParkedHost, parkedHost } from "../world/parked-host.ts";
+
+const { test } = slow;
 
 const TV = "02:00:00:00:00:20";
 /** Longer than each part takes to begin. */

@@ -1,11 +1,14 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, expect } from "bun:test";
 import { checkedContents } from "../../src/backup/contents.ts";
 import { nextTurn } from "../../src/base/queue.ts";
 import type { EventMessage } from "../../src/http/event.ts";
 import { followMessages } from "../../src/http/messages.ts";
 import { routesOf } from "../../src/http/routes.ts";
+import { slow } from "../fast.ts";
 import { Home } from "../http/home.ts";
 import { everything } from "./everything.ts";
+
+const { test } = slow;
 
 const MAY = { replace: true, killswitchOff: true, direct: true };
 let home: Home;

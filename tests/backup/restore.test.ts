@@ -1,5 +1,5 @@
 import type { Database } from "bun:sqlite";
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { type Contents, checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { holdingsOf } from "../../src/backup/holdings.ts";
 import { liveBackup } from "../../src/backup/live.ts";
@@ -14,12 +14,15 @@ import { MAX_SERVERS } from "../../src/shared/config-files.ts";
 import { Store, type StoredDevice } from "../../src/store/store.ts";
 import type { Send } from "../../src/system/host.ts";
 import { savedTunnelsIn } from "../../src/tunnel/connection.ts";
+import { slow } from "../fast.ts";
 import { Home } from "../http/home.ts";
 import { mullvadAccount } from "../providers/mullvad/accounts.ts";
 import { FakeProvider, NUMBER } from "../providers/mullvad/provider.ts";
 import { inDirectory, NOW, PRIVATE, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE, stoodAlways } from "../tunnel/gateway.ts";
+
+const { test } = slow;
 
 const CAREFUL: Permissions = { replace: false, killswitchOff: false, direct: false };
 const OTHER = { ...SERVER, location: "Elsewhere" };

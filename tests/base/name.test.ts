@@ -58,12 +58,13 @@ slow.test("any text is a name or a bad request", () => {
 });
 
 test("every name that is taken can be named in a path, by which its server is removed", () => {
-  fc.assert(
-    fc.property(fc.string({ unit: "binary", maxLength: 4 }), (text) => {
-      fc.pre(isName(text));
-      const { pathname } = new URL(`http://localhost/api/import/${encodeURIComponent(text)}`);
-      expect(decodeURIComponent(pathname)).toBe(`/api/import/${text}`);
-    }),
-    { examples: [["."], [".."], ["%2e"], [".%2e"], ["?"], ["#"], ["\\"]] },
-  );
+  const isNamed = (text: string) => {
+    const { pathname } = new URL(`http://localhost/api/import/${encodeURIComponent(text)}`);
+    return decodeURIComponent(pathname) === `/api/import/${text}`;
+  };
+  // As examples of the property, they would take a second: it would look up how it could have made them.
+  const odd = [".", "..", "%2e", ".%2e", "?", "#", "\\"];
+  expect(odd.filter((text) => isName(text) && !isNamed(text))).toEqual([]);
+  const text = fc.string({ unit: "binary", maxLength: 4 }).filter(isName);
+  fc.assert(fc.property(text, (name) => expect(isNamed(name)).toBe(true)));
 });

@@ -1,10 +1,13 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { version } from "../../package.json";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { Checkup } from "../../src/checks/checkup.ts";
 import type { Check } from "../../src/checks/schema.ts";
+import { slow } from "../fast.ts";
 import { Home } from "../http/home.ts";
 import { BODY } from "../servers/example.ts";
+
+const { test } = slow;
 
 const JUNE = Date.UTC(2026, 5, 1);
 const RESOLVER = "10.64.0.1";

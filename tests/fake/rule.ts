@@ -36,7 +36,16 @@ export function fits(rule: string, words: string): boolean {
   return Object.entries(attributesOf(words)).every(([name, value]) => attributes[name] === value);
 }
 
+/** A gateway that starts adds each of its rules beside all the others, which are the same at each start. */
+const READ = new Map<string, ShownRule>();
+
 function attributesOf(text: string): ShownRule {
+  const read = READ.get(text) ?? readRule(text);
+  READ.set(text, read);
+  return read;
+}
+
+function readRule(text: string): ShownRule {
   const { priority, to, fwmark, iif, oif, ipproto, sport, dport, lookup, suppress_prefixlength } =
     selectors(text);
   const [, action] = /\b(unreachable|blackhole|prohibit)$/.exec(text) ?? [];

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { type Address, mustParseAddress } from "../../src/base/address.ts";
 import { Bus } from "../../src/base/bus.ts";
 import { GatewayError } from "../../src/base/errors.ts";
@@ -17,6 +17,8 @@ import type { Forward } from "../../src/forwards/schema.ts";
 import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, ONE, TWO } from "../tunnel/gateway.ts";
+
+const { test } = slow;
 
 const PATIENCE_MS = 60_000;
 const MINUTE_MS = 60_000;

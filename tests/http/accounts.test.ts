@@ -1,13 +1,16 @@
-import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import type { Settings } from "../../src/base/settings.ts";
 import type { HttpsListener } from "../../src/http/https-listener.ts";
 import { followMessages } from "../../src/http/messages.ts";
 import type { HttpsAnswer, PinnedRequest } from "../../src/system/host.ts";
 import { ip } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { FakeProvider, NUMBER } from "../providers/mullvad/provider.ts";
 import { BODY as OWN, PUBLIC } from "../servers/example.ts";
 import type { Home } from "./home.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
+
+const { test } = slow;
 
 setDefaultTimeout(TIMEOUT_MS);
 

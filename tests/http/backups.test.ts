@@ -1,9 +1,12 @@
-import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import type { Contents } from "../../src/backup/contents.ts";
 import { encrypted, plain } from "../../src/backup/envelope.ts";
 import { REMOTE_DECISION } from "../../src/remote/saved.ts";
+import { slow } from "../fast.ts";
 import { BODY, PRIVATE } from "../servers/example.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
+
+const { test } = slow;
 
 setDefaultTimeout(TIMEOUT_MS);
 

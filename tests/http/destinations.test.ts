@@ -1,12 +1,15 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { withdrawDirect } from "../../src/app/withdrawn-direct.ts";
 import type { HostName } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { DESTINATIONS } from "../../src/destinations/saved.ts";
 import { ip, ips } from "../fake/address.ts";
 import { CHANGE_ELEMENTS } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
+
+const { test } = slow;
 
 const TV = "02:00:00:00:00:20";
 const PHONE = "02:00:00:00:00:21";

@@ -1,9 +1,12 @@
-import { afterAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeEach, expect } from "bun:test";
 import { GatewayError } from "../../src/base/errors.ts";
 import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
+import { slow } from "../fast.ts";
 import { BODY, CONFIG } from "../servers/example.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const home = await Home.start();
 const { catalogue, controller } = home.parts;

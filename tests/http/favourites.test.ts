@@ -1,7 +1,10 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
+import { slow } from "../fast.ts";
 import { BODY, PUBLIC } from "../servers/example.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
+
+const { test } = slow;
 
 /** As many servers as nobody remembers, in two cities. */
 const MANY = Array.from({ length: 120 }, (_, index) => ({

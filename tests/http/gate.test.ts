@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, expect } from "bun:test";
 import type { Tokens } from "../../src/access/tokens.ts";
 import type { Settings } from "../../src/base/settings.ts";
 import { createApp } from "../../src/http/app.ts";
@@ -6,9 +6,12 @@ import { Clients } from "../../src/http/clients.ts";
 import { EventSockets, type SocketData } from "../../src/http/event-sockets.ts";
 import { Gate } from "../../src/http/gate.ts";
 import { accessOf } from "../../src/http/rules.ts";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
 import { knock } from "./socket.ts";
 import { answerFrom } from "./wire.ts";
+
+const { test } = slow;
 
 type Auth = Settings["auth"];
 

@@ -1,7 +1,10 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { Validator } from "@seriousme/openapi-schema-validator";
+import { slow } from "../fast.ts";
 import { PUBLIC } from "../servers/example.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const PATHS = ["/v1/publicip/ip", "/v1/portforward", "/v1/vpn/status", "/v1/dns/status", "/v1/vpn/settings"];
 

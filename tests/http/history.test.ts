@@ -1,6 +1,9 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import type { HistoryPage } from "../../src/history/schema.ts";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const MINUTE_MS = 60_000;
 const TV = "02:00:00:00:00:20";

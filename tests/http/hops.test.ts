@@ -1,10 +1,13 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { partsOn } from "../../src/app/parts.ts";
 import { contentsOf } from "../../src/backup/contents.ts";
 import { readList } from "../../src/servers/lists/list.ts";
+import { slow } from "../fast.ts";
 import { BODY } from "../servers/example.ts";
 import { serversIn } from "../tunnel/gateway.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 /** Two cities of one country, another country, one that others do not forward to, and one of another provider. */
 const LIST = [

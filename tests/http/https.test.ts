@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import net from "node:net";
 import tls from "node:tls";
 import { until } from "../../lab/until.ts";
@@ -6,8 +6,11 @@ import type { KeyedCertificate } from "../../src/certificates/certificate.ts";
 import { selfSigned } from "../../src/certificates/self-signed.ts";
 import { HttpsListener } from "../../src/http/https-listener.ts";
 import { ip } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
 import { type Answer, answerFrom, request } from "./wire.ts";
+
+const { test } = slow;
 
 const NAMES = { names: ["portcullis", "localhost"], addresses: [ip("127.0.0.1")] };
 const FIRST = await selfSigned(NAMES, Date.now());

@@ -1,6 +1,9 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
+import { slow } from "../fast.ts";
 import { BODY } from "../servers/example.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const recordOf = (number: number) => ({
   ...{ hostname: `se-${number}`, country: number === 3 ? "Norway" : "Sweden", city: `City ${number}` },

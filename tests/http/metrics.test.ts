@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import fc from "fast-check";
 import { version } from "../../package.json";
 import type { Mac } from "../../src/base/mac.ts";
@@ -7,6 +7,8 @@ import { slow } from "../fast.ts";
 import { PUBLIC } from "../servers/example.ts";
 import { parseExposition } from "./exposition.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 let home: Home;
 beforeEach(async () => {
@@ -202,7 +204,7 @@ test("connected and kill switch are 1 or 0, and exactly one state is 1", async (
   await expectFigures("failed", 0);
 });
 
-slow.test("whatever is in a label or in a help text is read back as it was", () => {
+test("whatever is in a label or in a help text is read back as it was", () => {
   const text = fc.oneof(fc.string({ unit: "binary" }), fc.stringMatching(/^[\\"\n,={} n]*$/));
   fc.assert(
     fc.property(text, text, (label, tail) => {

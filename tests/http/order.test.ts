@@ -1,5 +1,8 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const LIST = [1, 2, 3].map((number) => ({
   ...{ hostname: `se-${number}`, country: number === 3 ? "Norway" : "Sweden", city: `City ${number}` },

@@ -1,5 +1,8 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 /** The first two agree on keys that are safe from quantum computers. */
 const LIST = [1, 2, 3].map((number) => ({

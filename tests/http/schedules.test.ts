@@ -1,9 +1,12 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { privateNames } from "../../src/app/private-names.ts";
 import type { ScheduleBody } from "../../src/schedules/schema.ts";
+import { slow } from "../fast.ts";
 import { PUBLIC } from "../servers/example.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
+
+const { test } = slow;
 
 const TV = "02:00:00:00:00:20";
 const HOUR_MS = 3_600_000;

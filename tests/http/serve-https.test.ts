@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { readFileSync, rmSync } from "node:fs";
 import { hostname } from "node:os";
 import tls from "node:tls";
@@ -7,9 +7,12 @@ import { serveHttps } from "../../src/app/https.ts";
 import { factsOf } from "../../src/certificates/certificate.ts";
 import { Https } from "../../src/certificates/https.ts";
 import { httpsFinding } from "../../src/checks/https.ts";
+import { slow } from "../fast.ts";
 import { makeCertificate } from "../system/certificate.ts";
 import { newDirectory } from "../tunnel/directory.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const DAY_MS = 86_400_000;
 const FILES = { httpsCert: "/etc/own/cert.pem", httpsKey: "/etc/own/key.pem" };

@@ -1,8 +1,11 @@
-import { afterEach, beforeEach, expect, spyOn, test } from "bun:test";
+import { afterEach, beforeEach, expect, spyOn } from "bun:test";
 import type { GatewayEvent } from "../../src/http/event.ts";
 import { MAX_SPEED_RESULTS } from "../../src/shared/bounds.ts";
+import { slow } from "../fast.ts";
 import { BODY } from "../servers/example.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const URL_ASKED = "https://192.0.2.80/100MB.bin?key=secret";
 

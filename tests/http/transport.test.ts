@@ -1,5 +1,8 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 /** The first one offers a relay. */
 const LIST = [1, 2].map((number) => ({

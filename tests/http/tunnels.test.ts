@@ -1,7 +1,10 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
+import { slow } from "../fast.ts";
 import { BODY } from "../servers/example.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
+
+const { test } = slow;
 
 /** In another city than the managed server, with keys of its own. */
 const OWN = {
