@@ -15,7 +15,7 @@ import {
   NO_LIMITS,
   OTHERS,
 } from "../network/limits-table.ts";
-import { nftTable, OwnTable } from "../network/own-table.ts";
+import { hasRules, nftTable, OwnTable } from "../network/own-table.ts";
 import type { Host } from "../system/host.ts";
 import { type Column, inForce } from "./column.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
@@ -57,6 +57,7 @@ export class Limits {
       fault: "devices are not limited",
       change: (wanted, former) => this.change(wanted, former),
       replace: () => this.replace(),
+      isWhole: (listing, { limiting }) => hasRules(listing, limiting && ruleCountsOf(limiting)),
     });
   }
 
@@ -201,6 +202,10 @@ interface Wanted {
 /** The whole table; empty without one. */
 function textOf({ limiting, addresses }: Wanted): string {
   return limiting === null ? "" : limitsFor(limiting) + addresses;
+}
+
+function ruleCountsOf({ chains }: Limiting): Map<string, number> {
+  return new Map([...chains].map(([name, rules]) => [name, rules.length]));
 }
 
 /** Null if the table is to be made or removed. */

@@ -128,20 +128,26 @@ export function nftTable<Wanted>(
     },
     replace: (wanted) => run(`add table ${table}\ndelete table ${table}\n${textOf(wanted)}`),
     list: () => host.run(["nft", ...options, "list", "table", ...table.split(" ")]).catch(() => null),
-    isWhole: (listing, wanted) => hasChains(listing, textOf(wanted)),
+    isWhole: (listing, wanted) => hasRules(listing, rulesByChain(textOf(wanted))),
   };
 }
 
-/** Whether a listing is of a table that is switched on and has as many rules as a text; without a text, of no table. */
-function hasChains(listing: string | null, text: string): boolean {
-  if (listing === null || text === "") return listing === null && text === "";
+/** Whether a listing is of a table that is switched on and has so many rules by chain; null for no table. */
+export function hasRules(listing: string | null, wanted: ReadonlyMap<string, number> | null): boolean {
+  if (listing === null || wanted === null) return listing === wanted;
   if (/^\s*flags\b.*\bdormant\b/m.test(listing)) return false;
-  const listed = linesByChain(listing);
-  return [...linesByChain(text)].every(([chain, lines]) => (listed.get(chain) ?? -1) >= lines);
+  const listed = rulesByChain(listing);
+  return wanted.entries().every(([chain, rules]) => (listed.get(chain) ?? -1) >= rules);
 }
 
-/** nft prints each rule as one line, as the gateway's texts do. */
-function linesByChain(table: string): Map<string, number> {
-  const chains = table.matchAll(/^\s*chain (\S+) \{\n((?:(?!\s*\}$).*\n)*)/gm);
-  return new Map([...chains].map(([, chain = "", body = ""]) => [chain, body.match(/\S.*\n/g)?.length ?? 0]));
+/** nft prints each rule as one line, as the gateway's texts do. The line of a hook counts too. */
+function rulesByChain(table: string): Map<string, number> {
+  const rules = new Map<string, number>();
+  let chain: string | null = null;
+  for (const line of table.split("\n").map((each) => each.trim())) {
+    if (line.startsWith("chain ")) chain = line.slice("chain ".length, -" {".length);
+    else if (line === "}") chain = null;
+    if (chain !== null && line !== "") rules.set(chain, (rules.get(chain) ?? -1) + 1);
+  }
+  return rules;
 }

@@ -400,11 +400,12 @@ describe("the limits' table", () => {
     });
     const tableOf = (host: Host) => nftTable(host, LIMITS_TABLE, (text: string) => text, ["-s"]);
     const listLimits = (host: Host) => tableOf(host).list();
-    const show = (text = "") =>
-      both.ask(async (host) => [
-        [...(await readQuotas(host))].toSorted(),
-        tableOf(host).isWhole(await listLimits(host), text),
-      ]);
+    const show = (text?: string) =>
+      both.ask(async (host) => {
+        const listing = await listLimits(host);
+        const isWhole = text === undefined ? listing === null : tableOf(host).isWhole(listing, text);
+        return [[...(await readQuotas(host))].toSorted(), isWhole];
+      });
     expect(await show()).toEqual([[], true]);
     for (const count of [1, 2, 3, 4]) {
       const limited = QUOTAS.slice(0, count).map(limitedBy);
