@@ -1,6 +1,6 @@
 import type { Address } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
-import type { RelayWay } from "../transports/list.ts";
+import type { RelaySpec } from "../transports/list.ts";
 import type { BoundSocket, BoundTo, SocketHandlers } from "./bound-socket.ts";
 
 /**
@@ -269,7 +269,7 @@ export interface RelayPlace {
   /** The server's. */
   address: string;
   port: number;
-  way: RelayWay;
+  way: RelaySpec;
 }
 
 export interface OpenRelay {

@@ -29,7 +29,7 @@ type SettingsOf<Row> = Row extends { relay: { settings(...given: never): Promise
   ? Settings
   : never;
 /** A relay, and what it is made from. */
-export type RelayWay = { [Name in RelayedName]: { by: Name } & SettingsOf<Rows[Name]> }[RelayedName];
+export type RelaySpec = { [Name in RelayedName]: { by: Name } & SettingsOf<Rows[Name]> }[RelayedName];
 
 export const TRANSPORTS: Readonly<Record<TransportName, Transport>> = ROWS;
 export const TRANSPORT_NAMES = Object.keys(ROWS) as TransportName[];

@@ -1,7 +1,7 @@
 import { type Endpoint, mustParseAddress } from "../base/address.ts";
 import { RELAY_MARK } from "../network/slot.ts";
 import type { Host, OpenRelay, RelayFault } from "../system/host.ts";
-import { RELAYS, type RelayWay } from "../transports/list.ts";
+import { RELAYS, type RelaySpec } from "../transports/list.ts";
 import type { Session } from "./session.ts";
 
 /** A relay as WireGuard is configured for it. */
@@ -10,7 +10,7 @@ interface RelayTo {
   wireguardPort: number;
 }
 
-type RelayTarget = Endpoint & { way: RelayWay };
+type RelayTarget = Endpoint & { way: RelaySpec };
 
 const LOOPBACK = mustParseAddress("127.0.0.1");
 
@@ -51,9 +51,9 @@ export class Relayed {
   }
 }
 
-async function wayOf({ server, transport, keys }: Session): Promise<RelayWay | null> {
+async function wayOf({ server, transport, keys }: Session): Promise<RelaySpec | null> {
   if (transport === undefined) return null;
   const { config } = server;
   const settings = await RELAYS[transport].settings(config, (keys ?? config.interface).privateKey);
-  return { by: transport, ...settings } as RelayWay;
+  return { by: transport, ...settings } as RelaySpec;
 }

@@ -1,7 +1,7 @@
 import { ptr } from "bun:ffi";
 import { messageOf } from "../../base/errors.ts";
 import type { Disguise } from "../../transports/disguises/disguise.ts";
-import { RELAYS, type RelayWay } from "../../transports/list.ts";
+import { RELAYS, type RelaySpec } from "../../transports/list.ts";
 import type { RelayPlace } from "../host.ts";
 import { libc } from "../libc.ts";
 import { Batch } from "./batch.ts";
@@ -52,7 +52,7 @@ async function open(id: number, place: RelayPlace): Promise<void> {
 }
 
 /** Throws for a way of streams. */
-async function disguiseFor(way: RelayWay): Promise<Disguise> {
+async function disguiseFor(way: RelaySpec): Promise<Disguise> {
   const { carriage } = RELAYS[way.by];
   switch (carriage.kind) {
     case "datagrams":
