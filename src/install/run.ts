@@ -9,7 +9,7 @@ import { headOf, type Plan, type Step } from "./step.ts";
 /** The limit for one command; the unit gives the service 300 s to start. */
 const COMMAND_TIMEOUT_MS = 310_000;
 
-export interface Surroundings {
+export interface PlanEnvironment {
   host: Host;
   /** Root folder for all files; empty for the machine's own. */
   root: string;
@@ -27,7 +27,7 @@ export function interruption(): AbortSignal {
 }
 
 /** Carries out the steps in order, reports each, and stops at the first failure. */
-export async function carryOut(plan: Plan, surroundings: Surroundings): Promise<void> {
+export async function carryOut(plan: Plan, surroundings: PlanEnvironment): Promise<void> {
   for (const step of plan) {
     const outcome = await doStep(step, surroundings);
     surroundings.say(`  ${headOf(step)}${outcome === "unchanged" ? ": unchanged" : ""}`);
@@ -37,7 +37,7 @@ export async function carryOut(plan: Plan, surroundings: Surroundings): Promise<
   }
 }
 
-async function doStep(step: Step, { host, root }: Surroundings): Promise<string> {
+async function doStep(step: Step, { host, root }: PlanEnvironment): Promise<string> {
   switch (step.do) {
     case "copy":
       return placeCopy(step.from, join(root, step.path), step.mode);

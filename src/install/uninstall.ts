@@ -10,7 +10,7 @@ import { forwardersOn } from "./forwarders.ts";
 import { filesByHand, type Remains, remainsIn } from "./machine.ts";
 import { PATHS } from "./paths.ts";
 import { filesPlan, networkPlan, type Removal, staysText, stopPlan, uninstallPlan } from "./removal.ts";
-import { carryOut, type Surroundings } from "./run.ts";
+import { carryOut, type PlanEnvironment } from "./run.ts";
 import { textOf } from "./step.ts";
 
 export interface UninstallOptions {
@@ -70,7 +70,7 @@ export function closingWords(removesState: boolean, isPackaged: boolean): string
 }
 
 /** Carries out the steps of `uninstallPlan` on what remains once the service has ended. */
-export async function takeBack(removal: Removal, base: string, surroundings: Surroundings): Promise<void> {
+export async function takeBack(removal: Removal, base: string, surroundings: PlanEnvironment): Promise<void> {
   const { host } = surroundings;
   try {
     await carryOut(stopPlan(removal), surroundings);

@@ -27,7 +27,7 @@ import type { Target } from "./target.ts";
 import { TunnelQuality } from "./tunnel-quality.ts";
 
 /** What a tunnel needs from the rest of the gateway. */
-export interface Surroundings {
+export interface TunnelDeps {
   host: Host;
   savedState: SavedState;
   killSwitch: KillSwitch;
@@ -79,7 +79,7 @@ export interface Tunnel {
 }
 
 /** Puts the parts of a tunnel together; nothing has touched the kernel yet. */
-export function tunnelIn(surroundings: Surroundings): Tunnel {
+export function tunnelIn(surroundings: TunnelDeps): Tunnel {
   const { host, name, slot, userspace, killSwitch, savedState } = surroundings;
   const limit = (session: Session) => limitOf(session, killSwitch.network, savedState);
   const kernel = new Kernel(host, slot, userspace, limit, surroundings.keyHolders);

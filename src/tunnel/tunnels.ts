@@ -31,7 +31,7 @@ import { clashOf } from "./session.ts";
 import { freeSlot, removeOrphans } from "./slots.ts";
 import type { Target } from "./target.ts";
 import type { KnownOfTunnel, TargetFinder } from "./target-finder.ts";
-import { type Surroundings, type Tunnel, tunnelIn } from "./tunnel.ts";
+import { type Tunnel, type TunnelDeps, tunnelIn } from "./tunnel.ts";
 import { UplinkQuality } from "./uplink-quality.ts";
 
 export interface TunnelEvents extends MachineEvents {
@@ -42,7 +42,7 @@ export interface TunnelEvents extends MachineEvents {
 /** What the tunnels need from the rest of the gateway. */
 export interface TunnelsDeps
   extends Pick<
-    Surroundings,
+    TunnelDeps,
     | "killSwitch"
     | "repairs"
     | "userspace"
