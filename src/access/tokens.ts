@@ -10,7 +10,7 @@ import { refused } from "./refusals.ts";
 import { type NewToken, type ShownToken, StoredToken } from "./schema.ts";
 
 /** The client that a token was made for. */
-export interface Holder {
+export interface TokenOwner {
   /** The same as long as the token exists, and of no other token. */
   id: string;
   name: string;
@@ -96,9 +96,9 @@ export class Tokens {
    * The client that the token was made for; null if it is not valid. The time does not depend on which token it is, or
    * whether it is one.
    */
-  find(text: string): Holder | null {
+  find(text: string): TokenOwner | null {
     const hash = hashOf(text);
-    let found: Holder | null = null;
+    let found: TokenOwner | null = null;
     if (timingSafeEqual(this.ownHash, hash)) found = { id: OWN, name: "root", readOnly: false };
     for (const { hash: known, name, read_only } of this.decision.value)
       if (timingSafeEqual(Buffer.from(known, "hex"), hash)) found = { id: known, name, readOnly: read_only };

@@ -1,5 +1,5 @@
 import { Limiter } from "../access/limiter.ts";
-import type { Holder, Tokens } from "../access/tokens.ts";
+import type { TokenOwner, Tokens } from "../access/tokens.ts";
 import type { Settings } from "../base/settings.ts";
 import { refusal } from "./errors.ts";
 import { refused } from "./refusals.ts";
@@ -47,7 +47,7 @@ export class Gate {
   }
 
   /** The name of the request's token; null if it has none, or if tokens are not asked for. */
-  holderOf(request: Request): Holder | null {
+  holderOf(request: Request): TokenOwner | null {
     const token = this.auth === "off" ? null : tokenOf(request.headers);
     return token === null ? null : this.tokens.find(token);
   }

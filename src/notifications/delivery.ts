@@ -3,7 +3,7 @@ import type { Translate } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { NotifiedEvent } from "./event.ts";
-import { type Message, messageOf, type Speaker } from "./message.ts";
+import { type Message, type MessageSender, messageOf } from "./message.ts";
 import { type Kept, Outbox } from "./outbox.ts";
 import { requestFor, type Target } from "./target.ts";
 
@@ -99,7 +99,7 @@ export class Delivery {
   }
 
   /** On a locked screen, the title may be all that is seen. */
-  private async speaker(): Promise<Speaker> {
+  private async speaker(): Promise<MessageSender> {
     const { hostname, headline, translation } = this.deps;
     const [translate, now] = await Promise.all([translation(), headline()]);
     return { hostname, translate, headline: now };

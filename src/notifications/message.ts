@@ -24,7 +24,7 @@ const LATE_MS = 120_000;
 /** All pending events in one message; `now` is in milliseconds since 1970. */
 export function messageOf(
   pending: readonly Pending[],
-  { hostname, translate, headline = null }: Speaker,
+  { hostname, translate, headline = null }: MessageSender,
   now: number,
 ): Message {
   const title = notice(translate, "notice_title", { hostname });
@@ -43,14 +43,14 @@ export function messageOf(
 }
 
 /** The sender's name, and the language. */
-export interface Speaker {
+export interface MessageSender {
   hostname: string;
   translate: Translate;
   /** The verdict on the home now, for the title. */
   headline?: string | null;
 }
 
-export function testMessage({ hostname, translate }: Speaker, now: number): Message {
+export function testMessage({ hostname, translate }: MessageSender, now: number): Message {
   const title = notice(translate, "notice_title", { hostname });
   const text = notice(translate, "notice_test", {});
   return { title, text, level: "normal", at: new Date(now).toISOString(), events: [] };
