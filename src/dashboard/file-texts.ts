@@ -57,7 +57,10 @@ export const FILE_TEXTS: Readonly<Record<FileKind, string>> = {
     "It is a configuration of a router, such as one with OpenWrt or RouterOS: import the .conf file from which it was made, or write one with its keys: PrivateKey and Address in [Interface], PublicKey, Endpoint and AllowedIPs in [Peer].",
   ),
   wgeasy: say(
-    "It is the list of clients of wg-easy, a WireGuard server: download the configuration of one client there, and import that .conf file.",
+    "It is the list of clients of wg-easy: the command portcullis import on the gateway lets them come in from outside, and writes a new file for each.",
+  ),
+  gluetun: say(
+    "It is a file of gluetun: the command portcullis import on the gateway shows the commands that do what it asks for.",
   ),
   servers: say(
     "It is a list of servers, without a private key: log in with sudo portcullis account login, or make a WireGuard configuration on your provider’s website and import that.",

@@ -34,7 +34,9 @@ export const FILE_WORDS = {
   networkmanager: `is a connection of NetworkManager: ${REWRITE}`,
   router: `is a configuration of a router, such as one with OpenWrt or RouterOS: ${REWRITE}`,
   wgeasy:
-    "is the list of clients of wg-easy, a WireGuard server: download the configuration of one client there, and import that .conf file",
+    "is the list of clients of wg-easy: the command portcullis import on the gateway lets them come in from outside, and writes a new file for each",
+  gluetun:
+    "is a file of gluetun: the command portcullis import on the gateway shows the commands that do what it asks for",
   servers:
     "is a list of servers, without a private key: log in with sudo portcullis account login, or make a WireGuard configuration on your provider's website and import that",
   data: "is a file of another program: export a WireGuard configuration there, and import that .conf file",
@@ -123,6 +125,7 @@ const TEXTS: readonly (readonly [FileKind, (text: string) => boolean])[] = [
   ["picture", (text) => /^(<\?xml[^>]*>\s{0,9})?<svg/i.test(text)],
   ["wgeasy", (text) => JSON_BEGIN.test(text) && /"clients"\s{0,9}:/.test(text) && /"privateKey"/.test(text)],
   ["servers", (text) => JSON_BEGIN.test(text) && /"(relays|hostname|pubkey|public_key)"\s{0,9}:/.test(text)],
+  ["gluetun", (text) => /^[ \t]*(-[ \t]*)?["']?VPN_SERVICE_PROVIDER["']?[ \t]*[=:]/m.test(text)],
   ["data", (text) => JSON_BEGIN.test(text) || /^<\?xml/i.test(text) || OF_OTHERS.test(text)],
   ["shortcut", (text) => /^\[InternetShortcut\]/i.test(text)],
   ["networkd", (text) => /^[ \t]*\[(NetDev|WireGuard(Peer)?|Match)\]/m.test(text)],

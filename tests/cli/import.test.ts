@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FILE_WORDS } from "../../src/shared/foreign-files.ts";
@@ -152,4 +152,39 @@ test("an archive is never unpacked beyond the limits on all bytes and on files, 
     `FAIL  ${many}: the archive holds more than 4096 configurations\n0 imported, 1 failed\n`,
   );
   expect([code, importedNames()]).toEqual([1, []]);
+});
+
+test("of gluetun's settings the commands are shown, without a key and without a change", async () => {
+  const path = file(
+    "docker-compose.yml",
+    "services:\n  gluetun:\n    environment:\n      - VPN_SERVICE_PROVIDER=mullvad\n      - WIREGUARD_PRIVATE_KEY=secret\n      - SERVER_CITIES=Gothenburg\n",
+  );
+  const { code, stdout } = await run(home.port, ["import", path]);
+  expect(code).toBe(1);
+  expect(stdout.split("\n")).toEqual([
+    `FAIL  ${path}: is a file of gluetun: nothing was changed; these commands do what it asks for`,
+    "      sudo portcullis account login --provider mullvad",
+    "      portcullis connect Gothenburg",
+    "      no command here for WIREGUARD_PRIVATE_KEY",
+    "0 imported, 1 failed",
+    "",
+  ]);
+  expect(importedNames()).toEqual([]);
+});
+
+test("a client of wg-easy that cannot come in is named with the reason, and no file of it is written", async () => {
+  const client = (name: string, enabled: boolean) => ({
+    ...{ name, enabled, address: "10.8.0.2" },
+    privateKey: "yAnz5TF+lXXJte14tji3zlMNq+hd2rYUIgJBgB3fBmk=",
+    publicKey: "xTIBA5rboUvnH4htodjb6e697QjLERt1NAB4mZqp8Dg=",
+  });
+  const path = file(
+    "wg0.json",
+    JSON.stringify({ clients: { a: client("phone", true), b: client("old", false) } }),
+  );
+  const { code, stdout } = await run(home.port, ["import", path]);
+  expect(code).toBe(1);
+  expect(stdout).toContain(`FAIL  ${path}: phone: remote access is off`);
+  expect(stdout).toContain(`FAIL  ${path}: old: is disabled there, or has no keys\n0 imported, 2 failed\n`);
+  expect(existsSync("phone.conf")).toBe(false);
 });

@@ -99,6 +99,12 @@ const FOREIGN: readonly (readonly [what: string, file: Uint8Array, kind: FileKin
   ],
   ["sing-box", utf8(`{\n  "outbounds": []\n}`), "data"],
   ["Docker Compose", utf8("services:\n  gluetun:\n    image: qmcgaw/gluetun\n"), "data"],
+  [
+    "gluetun's Compose file",
+    utf8("services:\n  gluetun:\n    environment:\n      - VPN_SERVICE_PROVIDER=mullvad\n"),
+    "gluetun",
+  ],
+  ["gluetun's settings", utf8("VPN_SERVICE_PROVIDER=mullvad\nVPN_TYPE=wireguard\n"), "gluetun"],
   ["Surge", utf8("[General]\nloglevel = notify\n\n[Proxy]\nhome = wireguard, section-name=HOME\n"), "data"],
   ["a login page", utf8("\n<!DOCTYPE html>\n<html><body>Log in</body></html>"), "html"],
   ["a shortcut", utf8("[InternetShortcut]\r\nURL=https://vpn.example/\r\n"), "shortcut"],
