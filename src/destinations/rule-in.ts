@@ -8,14 +8,14 @@ import { type DestinationBody, MAX_ALL_NAMES, MAX_ALL_PREFIXES, MAX_RULES } from
 import { nameIn, noteIn, prefixIn, refusal } from "./targets.ts";
 
 /** What decides whether a rule is possible now. */
-export interface Here {
+export interface RuleContext {
   exits: Exits;
   /** What of the gateway's own networks has addresses of the prefix, for people; null if nothing has. */
   overlapOf: (prefix: Prefix) => string | null;
 }
 
 /** The rule that a client has asked for; throws, naming the field, if there cannot be such a rule. */
-export function ruleIn(id: string, body: DestinationBody, { exits, overlapOf }: Here): Rule {
+export function ruleIn(id: string, body: DestinationBody, { exits, overlapOf }: RuleContext): Rule {
   const names = [...new Set((body.names ?? []).map(nameIn))];
   const prefixes = [...new Set((body.prefixes ?? []).map(prefixIn))];
   if (names.length + prefixes.length === 0) throw refusal("names: there are none, and no prefixes either");

@@ -8,7 +8,7 @@ import type { Forward } from "./schema.ts";
 /** One port of a device, and the lease that keeps it open. */
 export interface ActiveForward extends SavedForward {
   /** Null if a person asked for it; otherwise until when the device wants it. */
-  until: Until | null;
+  until: Expiry | null;
   /** The external port that the device would like, or that was open before; null for any. */
   preferred: number | null;
   keeper: PortLease;
@@ -17,7 +17,7 @@ export interface ActiveForward extends SavedForward {
 }
 
 /** A moment on the monotonic clock, and the same as ISO 8601. */
-export interface Until {
+export interface Expiry {
   at: number;
   date: string;
 }

@@ -10,7 +10,7 @@ import type { Lan } from "../network/lan.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host } from "../system/host.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
-import type { ActiveForward, Until } from "./active-forward.ts";
+import type { ActiveForward, Expiry } from "./active-forward.ts";
 import { Addresses } from "./addresses.ts";
 import type { Opener, TunnelEnd } from "./opener.ts";
 import { Permits } from "./permits.ts";
@@ -103,7 +103,7 @@ export class HeldForwards {
   /** Holds a forward; `asked` is null for a person's. */
   async take(
     saved: SavedForward,
-    asked: { until: Until; preferred: number | null } | null,
+    asked: { until: Expiry; preferred: number | null } | null,
   ): Promise<ActiveForward> {
     const present = this.of(saved);
     // If a person asks again, it is tried again.

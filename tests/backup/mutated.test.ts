@@ -5,7 +5,7 @@ import { holdingsOf } from "../../src/backup/holdings.ts";
 import { changesBy, restoreInto } from "../../src/backup/restore.ts";
 import { backedUpAs } from "../../src/backup/settings.ts";
 import { isName } from "../../src/base/name.ts";
-import { type Here, refuseBeside, ruleIn } from "../../src/destinations/rule-in.ts";
+import { type RuleContext, refuseBeside, ruleIn } from "../../src/destinations/rule-in.ts";
 import type { Rule } from "../../src/destinations/rules.ts";
 import { DESTINATIONS } from "../../src/destinations/saved.ts";
 import { formatExit } from "../../src/devices/exit.ts";
@@ -135,7 +135,7 @@ function assertPossible(store: Store): void {
   const known = (exit: string) => ({ tunnels: [exit, ...tunnels], directAllowed: true });
   const rules: Rule[] = [];
   for (const rule of DESTINATIONS.parse(read("destinations"))) {
-    const here: Here = { exits: known(formatExit(rule.exit)), overlapOf: () => null };
+    const here: RuleContext = { exits: known(formatExit(rule.exit)), overlapOf: () => null };
     const body = { names: [...rule.names], prefixes: [...rule.prefixes], devices: [...rule.devices] };
     expect(ruleIn(rule.id, { ...body, exit: formatExit(rule.exit), note: rule.note }, here)).toEqual(rule);
     refuseBeside(rule, rules);
