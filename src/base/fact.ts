@@ -17,7 +17,7 @@ export interface Shown<Schema extends TSchema = TSchema> {
   metric?: Metric<Static<Schema> | undefined>;
   entity?: Entity;
   /** It stands in the JSON that Home Assistant gets, without an entity of its own. */
-  isAttribute?: true;
+  isAttribute?: true | "quota";
 }
 
 /** A metric of Prometheus: a counter if its name ends so, or else a gauge. */
@@ -39,7 +39,7 @@ export interface Entity {
   key?: string;
   name: string;
   /** The topic that it reads, unless it is `state`. */
-  from?: "traffic";
+  from?: "traffic" | "quota" | "dns";
   /** Unless it is the field. */
   value_template?: string;
   /** Whether the rest of the JSON is shown as attributes. */

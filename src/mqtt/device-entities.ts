@@ -1,11 +1,12 @@
+import { answerOf } from "../base/fact.ts";
 import { DEVICE_FACTS } from "../devices/facts.ts";
+import { LIMIT_FACTS } from "../devices/limit-facts.ts";
 import type { Device } from "../devices/schema.ts";
 import type { UsedQuota } from "../devices/values.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
-import { componentsOf, type HaDevice, stateOf } from "./discovery.ts";
-import { dnsComponents } from "./dns-entities.ts";
+import { DNS_FACTS } from "../dns/facts.ts";
+import { componentsIn, componentsOf, type HaDevice, presentIn, stateOf } from "./discovery.ts";
 import { exitComponents } from "./exit.ts";
-import { limitComponents, quotaStateOf, rateStateOf } from "./limit-entities.ts";
 import { deviceKey } from "./topics.ts";
 
 /** Anyone on the LAN can invent devices, so only those are shown to which something was given. */
@@ -28,7 +29,8 @@ export function deviceThing(
   exits: readonly string[] | null,
 ): HaDevice {
   const { id, name, kind, rate } = device;
-  const limits = { rate, quota };
+  const limits = answerOf(LIMIT_FACTS, { rate, quota });
+  const had = presentIn(LIMIT_FACTS, limits);
   return {
     key: deviceKey(id),
     name: name || id,
@@ -36,13 +38,13 @@ export function deviceThing(
     components: {
       ...exitComponents("Exit", exits),
       ...componentsOf(DEVICE_FACTS),
-      ...limitComponents("", limits),
-      ...dnsComponents(dns !== null),
+      ...componentsIn(LIMIT_FACTS, limits),
+      ...componentsIn(DNS_FACTS, { ...dns }),
     },
     states: {
-      state: { ...stateOf(DEVICE_FACTS, device), ...rateStateOf(limits) },
-      ...quotaStateOf(limits),
-      ...(dns !== null && { dns }),
+      state: { ...stateOf(DEVICE_FACTS, device), ...stateOf(had, limits) },
+      ...(quota !== undefined && { quota: stateOf(had, limits, "quota") }),
+      ...(dns !== null && { dns: stateOf(DNS_FACTS, { ...dns }, "dns") }),
     },
   };
 }

@@ -41,31 +41,57 @@ export interface HaNode {
   page: string;
 }
 
-/** The entities of facts, by their names in topics. */
-export function componentsOf(facts: Rows): Record<string, Present> {
+type Answer = Readonly<Record<string, unknown>>;
+
+/** The entities of facts, by their names in topics; `of` comes first in their names for people. */
+export function componentsOf(facts: Rows, of = ""): Record<string, Present> {
   const rows = Object.entries(facts).flatMap(([fact, { schema, entity }]) =>
     entity ? [{ fact, schema, entity }] : [],
   );
   return Object.fromEntries(
     rows.map(({ fact, schema, entity }) => {
       const { key = fact, icon, ...options } = entity;
+      const name = of === "" ? entity.name : `${of} ${entity.name.toLowerCase()}`;
       const isBinary = "type" in schema && schema.type === "boolean";
       const field = `value_json.${options.from === undefined ? key : fact}`;
       const value = isBinary ? `{{ 'ON' if ${field} else 'OFF' }}` : `{{ ${field} }}`;
-      const shown = { ...options, value_template: options.value_template ?? value, ...(icon && { icon }) };
+      const shown = {
+        ...options,
+        name,
+        value_template: options.value_template ?? value,
+        ...(icon && { icon }),
+      };
       return [key, { platform: isBinary ? "binary_sensor" : "sensor", ...shown }];
     }),
   );
 }
 
+/** The same of facts that come and go: the entities of those that the answer lacks are removed. */
+export function componentsIn(facts: Rows, answer: Answer, of = ""): Record<string, Component> {
+  const all = Object.entries(facts).flatMap(([fact, row]) =>
+    Object.entries(componentsOf({ [fact]: row }, of)).map(([key, { platform, ...options }]) => [
+      key,
+      answer[fact] === undefined ? { platform, absent: true } : { platform, ...options },
+    ]),
+  );
+  return Object.fromEntries(all);
+}
+
+/** Those of the facts that the answer has. */
+export function presentIn(facts: Rows, answer: Answer): Rows {
+  return Object.fromEntries(Object.entries(facts).filter(([fact]) => answer[fact] !== undefined));
+}
+
 /** What a topic has of facts. Home Assistant shows that there is none if it gets null, not an empty text. */
 export function stateOf(
   facts: Rows,
-  answer: Readonly<Record<string, unknown>>,
+  answer: Answer,
   topic: NonNullable<Entity["from"]> | "state" = "state",
 ): Record<string, unknown> {
   const shown = Object.entries(facts).filter(([, { entity, isAttribute }]) =>
-    entity === undefined ? isAttribute && topic === "state" : (entity.from ?? "state") === topic,
+    entity === undefined
+      ? (isAttribute === true ? "state" : isAttribute) === topic
+      : (entity.from ?? "state") === topic,
   );
   const keyOf = (fact: string, entity?: Entity) => (topic === "state" && entity?.key) || fact;
   const shownOf = (value: unknown) => (value === "" ? null : (value ?? null));

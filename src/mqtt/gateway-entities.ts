@@ -1,15 +1,23 @@
 import type { SecurityAlert } from "../base/alert.ts";
+import { answerOf } from "../base/fact.ts";
+import { LIMIT_FACTS } from "../devices/limit-facts.ts";
 import type { DeviceList } from "../devices/schema.ts";
 import type { UsedQuota } from "../devices/values.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import type { DeviceCount } from "../dns/device-counts.ts";
+import { DNS_FACTS } from "../dns/facts.ts";
 import { isOutside } from "../shared/exits.ts";
 import { GATEWAY_FACTS } from "../tunnel/gateway-facts.ts";
 import type { Status } from "../tunnel/schema.ts";
-import { type Component, componentsOf, type HaDevice, stateOf } from "./discovery.ts";
-import { dnsComponents } from "./dns-entities.ts";
+import {
+  type Component,
+  componentsIn,
+  componentsOf,
+  type HaDevice,
+  presentIn,
+  stateOf,
+} from "./discovery.ts";
 import { exitComponents } from "./exit.ts";
-import { limitComponents, quotaStateOf, rateStateOf } from "./limit-entities.ts";
 import { qualityComponents, qualityOf } from "./quality-entities.ts";
 import { GATEWAY } from "./topics.ts";
 
@@ -68,7 +76,8 @@ export function gatewayThing(
   commands: boolean,
 ): HaDevice {
   const { default_exit, exits, shared_rate } = devices;
-  const limits = { rate: shared_rate, quota };
+  const limits = answerOf(LIMIT_FACTS, { rate: shared_rate, quota });
+  const had = presentIn(LIMIT_FACTS, limits);
   const { kill_switch, ...facts } = stateOf(GATEWAY_FACTS, status);
   // The exit direct cannot be the default.
   const options = exits.filter((exit) => !isOutside(exit));
@@ -80,20 +89,20 @@ export function gatewayThing(
       ...COMPONENTS,
       ...exitComponents("Default exit", commands ? options : null),
       ...blockListsFor(commands && blockLists.isThere),
-      ...limitComponents("Shared", limits),
-      ...dnsComponents(dns !== null),
+      ...componentsIn(LIMIT_FACTS, limits, "Shared"),
+      ...componentsIn(DNS_FACTS, { ...dns }),
     },
     states: {
       state: {
         ...{ kill_switch, problem, ...facts },
         exit: default_exit,
-        ...rateStateOf(limits),
+        ...stateOf(had, limits),
         ...(blockLists.isThere && { block_lists: blockLists.pausedUntilText === null }),
       },
       alert: alert ?? { code: null },
       uplink: { quality: qualityOf(status.uplink_quality) },
-      ...quotaStateOf(limits),
-      ...(dns !== null && { dns }),
+      ...(quota !== undefined && { quota: stateOf(had, limits, "quota") }),
+      ...(dns !== null && { dns: stateOf(DNS_FACTS, { ...dns }, "dns") }),
     },
   };
 }

@@ -4,9 +4,8 @@ import type { StateName } from "./topics.ts";
 
 /** The sensors of a way's quality; `of` is the way in their names, and `from` the topic that has it as `quality`. */
 export function qualityComponents(of: string, from: StateName): Record<string, Component> {
-  const named = (name: string | null) => (of === "" ? name : `${of} ${name?.toLowerCase()}`);
-  const all = Object.entries(componentsOf(QUALITY_FACTS));
-  return Object.fromEntries(all.map(([key, entity]) => [key, { ...entity, from, name: named(entity.name) }]));
+  const all = Object.entries(componentsOf(QUALITY_FACTS, of));
+  return Object.fromEntries(all.map(([key, entity]) => [key, { ...entity, from }]));
 }
 
 /** Null in each field while nothing was measured: Home Assistant then shows that there is none. */

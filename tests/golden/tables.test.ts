@@ -5,6 +5,8 @@ import { type Rows, schemaOf } from "../../src/base/fact.ts";
 import { FINDINGS } from "../../src/checks/finding-rows.ts";
 import { CHECKS } from "../../src/checks/rows.ts";
 import { DEVICE_FACTS } from "../../src/devices/facts.ts";
+import { LIMIT_FACTS } from "../../src/devices/limit-facts.ts";
+import { DNS_FACTS, LIST_FACTS } from "../../src/dns/facts.ts";
 import { METRICS } from "../../src/http/metrics.ts";
 import { GATEWAY_FACTS, MAIN_FACTS, ROOM_FACTS } from "../../src/tunnel/gateway-facts.ts";
 import { QUALITY_FACTS } from "../../src/tunnel/quality-facts.ts";
@@ -45,6 +47,9 @@ const TABLES: Record<string, Table> = {
       ...entitiesOf("of each tunnel", TUNNEL_FACTS),
       ...entitiesOf("of each tunnel and the uplink", QUALITY_FACTS),
       ...entitiesOf("of each device", DEVICE_FACTS),
+      ...entitiesOf("of each device, and shared", LIMIT_FACTS),
+      ...entitiesOf("of Portcullis and each device", DNS_FACTS),
+      ...entitiesOf("of each list", LIST_FACTS),
     ],
   },
 };
