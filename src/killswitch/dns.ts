@@ -77,7 +77,7 @@ export function dnsChains(policy: Policy): string[] {
 }
 
 /** A match for redirected queries, and for errors about their answers, which fails at once for nearly all other packets. */
-export const REDIRECTED = "ct status dnat ct direction original";
+export const REDIRECTED = "ct status dnat";
 
 /**
  * The output chain still sees the interface from before the redirection, and here it is the actual one. The kernel's own
@@ -92,7 +92,7 @@ export function keepDnsInside(policy: Policy, name: string): string {
     `${DNS} drop comment "redirected DNS queries leave only through the tunnel"`,
     ...["icmp", "ipv6-icmp"].map(
       (protocol) =>
-        `meta l4proto ${protocol} ct original proto-dst 53 drop comment "errors about their answers leave only through the tunnel"`,
+        `ct direction original meta l4proto ${protocol} ct original proto-dst 53 drop comment "errors about their answers leave only through the tunnel"`,
     ),
   ]);
 }

@@ -1,4 +1,5 @@
-import { addressBits, constant, type Place, type Reading, read } from "./field.ts";
+import { addressBits } from "./address-bits.ts";
+import { constant, type Place, type Reading, read } from "./field.ts";
 import { hasConnection, type Packet } from "./packet.ts";
 import type { Routing } from "./routing.ts";
 import {
@@ -132,7 +133,7 @@ class Pass {
     const { packet } = this;
     if (packet.family !== verdict.family) return FALSE;
     const isOfTuple = (field: Field) =>
-      /^(meta (nfproto|l4proto)|(ip|ip6) [sd]addr|(tcp|udp|th) [sd]port)$/.test(field);
+      /^(meta (nfproto|l4proto)|(ip|ip6) [sd]addr|(tcp|udp|th) [sd]port|ct (original )?zone)$/.test(field);
     const matches = rule.statements.flatMap((each) =>
       each.kind === "match" && each.left.every(isOfTuple) ? this.match(each) : [],
     );
@@ -141,8 +142,15 @@ class Pass {
         ? same(port, packet.dport)
         : "port" in verdict.port
           ? same(port, Number(verdict.port.port))
-          : either(...this.elements(verdict.port.map).map(({ value }) => same(port, Number(value[0]))));
-    return both(...matches, same(address, addressBits(verdict.address)), toPort);
+          : either(...this.portsIn(verdict.port).map(({ met, port: its }) => both(met, same(port, its))));
+    return both(...matches, this.canBegin(), same(address, addressBits(verdict.address)), toPort);
+  }
+
+  /** In output begin the gateway's own connections, in the zones that are given to them there. */
+  private canBegin(): Term {
+    if (this.start.hook.name !== "output") return TRUE;
+    const zones = zonesIn(hooked(this.machine, "output", "filter"));
+    return either(...[0n, ...zones].map((zone) => same(this.packet.zone, zone)));
   }
 
   /** The condition under which the chain ends without a verdict. */
@@ -396,6 +404,18 @@ class Pass {
       addressesOf: (link) => machine.links.get(link)?.addresses ?? [],
     };
   }
+}
+
+function zonesIn(chains: readonly Chain[]): bigint[] {
+  return chains.flatMap(({ rules }) =>
+    rules.flatMap(({ statements }) =>
+      statements.flatMap((each) => {
+        if (each.kind !== "zone") return [];
+        if (!("zone" in each.value)) throw new Unknown("a zone in output that is no constant");
+        return [BigInt(each.value.zone)];
+      }),
+    ),
+  );
 }
 
 /** Any zone of the range: the hash of an address is not computed. It is the same for each packet of one. */

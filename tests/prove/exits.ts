@@ -1,6 +1,6 @@
 import { addressOf, familyOf, lengthOf, type Prefix } from "../../src/base/address.ts";
 import type { Destination, Exit, Policy } from "../../src/killswitch/policy.ts";
-import { addressBits } from "./field.ts";
+import { addressBits } from "./address-bits.ts";
 import { isProtocol, type Packet, TCP, UDP } from "./packet.ts";
 import { both, either, FALSE, no, same, type Term, TRUE, within } from "./terms.ts";
 
@@ -75,6 +75,7 @@ function exitIs({ id, exit }: Omit<Owner, "who">, policy: Policy, packet: Packet
   );
   const isQuery = both(
     isProtocol(packet, TCP, UDP),
+    packet.hasPorts,
     either(same(packet.start.dport, 53), same(packet.start.dport, 853)),
   );
   const byRule = either(...rules.map((each) => both(each.who, named(each.exit, name))));

@@ -1,4 +1,4 @@
-import { bytesOf, mustParseAddress } from "../../src/base/address.ts";
+import { addressBits } from "./address-bits.ts";
 import { hasConnection, ICMP, ICMPV6, type Packet, STATES, TCP, UDP } from "./packet.ts";
 import type { Routing } from "./routing.ts";
 import type { Field } from "./ruleset.ts";
@@ -109,10 +109,6 @@ const CONSTANTS: Record<Field, Names | ((word: string) => bigint)> = {
     ),
   ),
 };
-
-export function addressBits(word: string): bigint {
-  return bytesOf(mustParseAddress(word)).reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n);
-}
 
 function macOf(word: string): bigint {
   return BigInt(`0x${word.replaceAll(":", "")}`);

@@ -1,7 +1,7 @@
 import { POLICIES } from "../killswitch/example.ts";
 import { shown } from "./counterexample.ts";
 import { mutantsOf } from "./mutants.ts";
-import { type Answer, exampleFor, failed, nameOf, type Proof, prove, refuted } from "./proof.ts";
+import { type Answer, exampleFor, failed, nameOf, type Proof, proveAll, refuted } from "./proof.ts";
 import { type State, stateOf } from "./state.ts";
 
 const [first = "", ...rest] = process.argv.slice(2);
@@ -12,27 +12,23 @@ const isRight =
 process.exitCode = isRight ? 0 : 1;
 
 async function askStates(words: readonly string[]): Promise<boolean> {
-  const all: Answer[] = [];
   const isAsked = (name: string) => words.length === 0 || words.some((word) => name.includes(word));
   const asked = Object.entries(POLICIES).filter(([name]) => isAsked(name));
   // Nothing that was asked holds as little as something that was refuted.
   if (asked.length === 0) throw new Error(`no state is called ${words.join(" or ")}`);
-  for (const [name, policy] of asked) {
-    all.push(...(await told(stateOf(name, policy))).answers);
-  }
+  const all = await proveAll(
+    asked.map(([name, policy]) => stateOf(name, policy)),
+    tellProof,
+  );
   const byProperty = Map.groupBy(all, ({ question, layer }) => `(${question.property}) ${layer}`);
   for (const [property, answers] of [...byProperty].toSorted())
     console.log(`${property}: ${answers.filter(({ holds }) => holds).length} of ${answers.length} hold`);
   return failed(all).length === 0;
 }
 
-async function told(state: State): Promise<Proof> {
-  const began = performance.now();
-  const proof = await prove(state);
-  const seconds = ((performance.now() - began) / 1000).toFixed(1);
-  console.log(`${state.name}: ${proof.answers.length} questions, ${seconds} s`);
-  for (const answer of proof.answers) if (failed([answer]).length > 0) await tell(answer);
-  return proof;
+async function tellProof({ name }: State, { answers }: Proof, seconds: number): Promise<void> {
+  console.log(`${name}: ${answers.length} questions, ${seconds.toFixed(1)} s`);
+  for (const answer of answers) if (failed([answer]).length > 0) await tell(answer);
 }
 
 async function tell(answer: Answer): Promise<void> {

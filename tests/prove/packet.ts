@@ -1,3 +1,4 @@
+import { addressBits } from "./address-bits.ts";
 import {
   atLeast,
   atMost,
@@ -115,6 +116,14 @@ export function isDiscovery(packet: Packet): Term {
   return both(isProtocol(packet, ICMPV6), types);
 }
 
+export function isOneOf(address: Term, some: readonly string[], family: Family): Term {
+  return either(
+    ...some
+      .filter((each) => each.includes(":") === (family === 6))
+      .map((each) => same(address, addressBits(each))),
+  );
+}
+
 export function isMulticast({ family, dst }: Packet): Term {
   return family === 4
     ? either(within(dst, 0xe0000000n, 4), same(dst, 0xffffffffn))
@@ -147,8 +156,30 @@ export function conntrackSays(packet: Packet, own: readonly bigint[], targets: r
     // Connections were translated by these rules: conntrack is flushed when rules change.
     implies(both(isDnat, isReply, no(isState(packet, "related"))), isOwn(start.src, targets)),
     implies(isDnat, bool(targets.length > 0)),
+    ...repliesGoBack(packet, isKnown),
     sameTruth(isState(packet, "untracked"), isDiscovery(packet)),
     no(isProtocol(packet, family === 4 ? ICMPV6 : ICMP)),
+  ];
+}
+
+/** An address that is not translated is the connection's own. */
+function repliesGoBack(packet: Packet, isKnown: Term): Term[] {
+  const { start, original, isReply, isDnat, isSnat, iif } = packet;
+  const isError = isState(packet, "related");
+  const isPart = both(isKnown, no(isError));
+  const hasPorts = isProtocol(packet, TCP, UDP);
+  return [
+    implies(both(isPart, isReply, no(isSnat)), same(start.dst, original.src)),
+    implies(both(isPart, isReply, no(isSnat), hasPorts), same(start.dport, original.sport)),
+    implies(both(isPart, isReply, no(isDnat)), same(start.src, original.dst)),
+    // nf_conntrack_inet_error: an error goes to where the packet came from that it is about. The gateway's own are not
+    // checked, since icmp_glue_bits gives them their connection.
+    ...(iif === "lo"
+      ? []
+      : [
+          implies(both(isError, isReply, no(isSnat)), same(start.dst, original.src)),
+          implies(both(isError, no(isReply)), same(start.dst, original.dst)),
+        ]),
   ];
 }
 

@@ -1,13 +1,11 @@
-import { addressOf, familyOf, isLinkLocal } from "../../src/base/address.ts";
-import type { Policy } from "../../src/killswitch/policy.ts";
-import { isIn } from "./exits.ts";
-import { addressBits } from "./field.ts";
-import { type Family, isProtocol, UDP } from "./packet.ts";
+import { addressBits } from "./address-bits.ts";
+import { INVARIANTS, type Invariant } from "./connections.ts";
+import { isProtocol, UDP } from "./packet.ts";
 import { OF_BOTH, OF_ROUTING, type Question } from "./questions.ts";
 import { answersTo, exampleOf, type Model } from "./solver.ts";
 import { type Layer, machineOf, type State } from "./state.ts";
-import { atLeast, atMost, either, same, slice, type Term, within } from "./terms.ts";
-import { INVARIANTS, type Invariant, Walks } from "./walks.ts";
+import { atLeast, atMost, same, slice, type Term } from "./terms.ts";
+import { Walks } from "./walks.ts";
 
 // The questions of a state, asked of each layer alone, and of both.
 
@@ -36,6 +34,24 @@ export async function prove(state: State): Promise<Proof> {
   const both = rest.length === 0 ? [] : (await ask(state, "both layers", rest)).answers;
   const routing = await ask(state, "routing alone");
   return { answers: [...firewall.answers, ...both, ...routing.answers], learned: firewall.learned };
+}
+
+/** Of several states. While the solver works on one, another is read. */
+export async function proveAll(
+  states: readonly State[],
+  tell: (state: State, proof: Proof, seconds: number) => void | Promise<void> = () => {},
+): Promise<Answer[]> {
+  const [waiting, all] = [[...states], [] as Answer[]];
+  const worker = async () => {
+    for (let state = waiting.shift(); state !== undefined; state = waiting.shift()) {
+      const began = performance.now();
+      const proof = await prove(state);
+      await tell(state, proof, (performance.now() - began) / 1000);
+      all.push(...proof.answers);
+    }
+  };
+  await Promise.all(Array.from({ length: navigator.hardwareConcurrency + 1 }, worker));
+  return all;
 }
 
 export function nameOf({ property, of }: Pick<Question, "property" | "of">): string {
@@ -100,36 +116,10 @@ export async function refuted(state: State): Promise<string[]> {
 }
 
 function walksOf(state: State, layer: Layer): Walks {
-  return new Walks(machineOf(state, layer), (address, family) => isInside(state.policy, address, family));
+  return new Walks(machineOf(state, layer), state.policy);
 }
 
 function questionsIn(walks: Walks, { policy }: State, layer: Layer): Question[] {
   const asks = layer === "routing alone" ? OF_ROUTING : OF_BOTH;
   return ([4, 6] as const).flatMap((family) => asks.flatMap((each) => each(walks, policy, family)));
-}
-
-/** Addresses of devices and of the gateway itself. */
-function isInside(
-  { lans, remote, addresses, uplinkAddresses, endpoints }: Policy,
-  address: Term,
-  family: Family,
-): Term {
-  const prefixes = [...lans.flatMap((lan) => lan.prefixes), ...(remote?.networks ?? [])];
-  const own = [
-    ...addresses,
-    ...uplinkAddresses,
-    ...endpoints.flatMap((each) => each.addresses),
-    ...(remote?.addresses ?? []),
-  ];
-  const near =
-    family === 4
-      ? within(address, 0x7f000000n, 8)
-      : either(within(address, 0xfe80n << 112n, 10), same(address, 1));
-  return either(
-    ...[same(address, 0), near],
-    ...prefixes
-      .filter((each) => familyOf(each) === family && !isLinkLocal(addressOf(each)))
-      .map((each) => isIn(address, each)),
-    ...own.filter((each) => familyOf(each) === family).map((each) => same(address, addressBits(each))),
-  );
 }

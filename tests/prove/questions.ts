@@ -1,13 +1,15 @@
 import { familyOf, type Prefix } from "../../src/base/address.ts";
 import { type FirewallTunnel, type Policy, tunnelsOf } from "../../src/killswitch/policy.ts";
 import { ANY_SLOT_MASK, MARK_MASK, RELAY_MARK, REMOTE_MARK, ROUTER_MARK } from "../../src/network/slot.ts";
+import { addressBits } from "./address-bits.ts";
+import { isDhcp } from "./connections.ts";
 import { hasExit, hasOwnExit, isIn } from "./exits.ts";
-import { addressBits } from "./field.ts";
 import {
   type Family,
   ICMP,
   ICMPV6,
   isMulticast,
+  isOneOf,
   isProtocol,
   isState,
   type Packet,
@@ -62,11 +64,17 @@ function leavesDirectly(walks: Walks, policy: Policy, family: Family): Question[
     const walk = walks.forwarded(family, from, uplink);
     const { packet } = walk;
     // With one card, answers come in and leave by the same interface.
-    const isAnswer =
-      lanNames(policy).includes(uplink) && from === uplink
-        ? both(packet.isReply, isInside(policy, packet.dst, family))
-        : FALSE;
-    return asked("a", `${from} > ${uplink}`, walk, both(no(isAnswer), no(hasExit(policy, packet, "direct"))));
+    const toLan = lanNames(policy).includes(uplink) ? isInside(policy, packet.dst, family) : FALSE;
+    // A device on the road may be allowed into the LAN: (e) asks which.
+    // With one card, DHCP of a direct device that has another network's address is answered there.
+    const isAnswer = both(packet.isReply, either(toLan, isDhcp(packet)));
+    const isPermitted = from === uplink ? isAnswer : toLan;
+    return asked(
+      "a",
+      `${from} > ${uplink}`,
+      walk,
+      both(no(isPermitted), no(hasExit(policy, packet, "direct"))),
+    );
   });
 }
 
@@ -257,7 +265,10 @@ function namesLeave(walks: Walks, policy: Policy, family: Family): Question[] {
       bool(resolvers.some((each) => familyOf(each) === family)),
       isOneOf(packet.dst, resolvers, family),
     );
-    const wrong = either(no(hasOwnExit(policy, packet, tunnel.tunnel)), both(packet.isFirst, no(own)));
+    // In a switch, what its zone has given to one tunnel may find the other's route, and be redirected to neither's.
+    const isSwitch = tunnelsOf(tunnel.tunnel, policy).length > 1;
+    const isAsked = both(packet.isFirst, isSwitch ? same(packet.zone, tunnel.zone) : TRUE);
+    const wrong = either(no(hasOwnExit(policy, packet, tunnel.tunnel)), both(isAsked, no(own)));
     const isAnswer = policy.forwards.length > 0 ? packet.isReply : FALSE;
     return asked(
       "f",
@@ -281,7 +292,8 @@ function namesReachGateway(walks: Walks, policy: Policy, family: Family): Questi
         no(isState(packet, "invalid")),
         same(packet.dport, port),
       );
-    const toOther = both(either(isPort(53), isPort(853)), no(hasOwnExit(policy, packet, "main")));
+    const isQuestion = both(either(isPort(53), isPort(853)), no(packet.isReply));
+    const toOther = both(isQuestion, no(hasOwnExit(policy, packet, "main")));
     const asksFor = (resolver?.askers ?? []).map(({ id, port }) => ({ id, port }));
     const toOwn = asksFor.map(({ id, port }) => {
       if (port === null) return FALSE;
@@ -410,7 +422,7 @@ function isLinkTraffic({ uplinkPrefixes, uplinkAddresses }: Policy, p: Packet): 
   if (p.family === 4)
     return both(
       isProtocol(p, UDP),
-      same(p.sport, 68),
+      same(p.start.sport, 68),
       same(p.dport, 67),
       either(same(p.dst, 0xffffffffn), isOnLink),
     );
@@ -427,7 +439,7 @@ function isLinkTraffic({ uplinkPrefixes, uplinkAddresses }: Policy, p: Packet): 
     same(p.hop, 255),
   );
   return either(
-    both(isProtocol(p, UDP), same(p.sport, 546), same(p.dport, 547), isNear),
+    both(isProtocol(p, UDP), same(p.start.sport, 546), same(p.dport, 547), isNear),
     both(discovery, either(isNear, isOnLink, isNeighbour)),
   );
 }
@@ -441,7 +453,7 @@ function isForLan(policy: Policy, p: Packet): Term {
     return either(
       lan,
       isOneOf(p.dst, ["224.0.0.251"], 4),
-      both(isProtocol(p, UDP), same(p.sport, 67), same(p.dport, 68)),
+      both(isProtocol(p, UDP), same(p.start.sport, 67), same(p.dport, 68)),
     );
   // To neighbours with public addresses. A rejection with this hop limit ends at the first router.
   const neighbours = both(
@@ -577,14 +589,6 @@ function isInside({ lans, uplink }: Policy, address: Term, family: Family): Term
   return either(
     ...near,
     ...prefixes.filter((each) => familyOf(each) === family).map((each) => isIn(address, each)),
-  );
-}
-
-function isOneOf(address: Term, some: readonly string[], family: Family): Term {
-  return either(
-    ...some
-      .filter((each) => each.includes(":") === (family === 6))
-      .map((each) => same(address, addressBits(each))),
   );
 }
 

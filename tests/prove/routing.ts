@@ -1,4 +1,4 @@
-import { addressBits } from "./field.ts";
+import { addressBits } from "./address-bits.ts";
 import type { Family, Packet } from "./packet.ts";
 import {
   bool,

@@ -1,5 +1,7 @@
+import type { Policy } from "../../src/killswitch/policy.ts";
+import { addressBits } from "./address-bits.ts";
 import { isTranslatedTo, type Machine, passFilters, passNat } from "./chains.ts";
-import { addressBits } from "./field.ts";
+import { Connections, INVARIANTS, type Invariant, nothingYet, type Zone } from "./connections.ts";
 import {
   conntrackSays,
   type Family,
@@ -12,7 +14,6 @@ import {
 } from "./packet.ts";
 import type { Ways } from "./routing.ts";
 import {
-  atLeast,
   bits,
   both,
   choose,
@@ -44,32 +45,22 @@ export interface Walk {
   learned: Record<Invariant, Term>;
 }
 
-/**
- * What may be true of every connection, because each is translated as its first packet was: no source, or no destination,
- * is translated outside the tunnels' zones; and no source is translated that is not inside, so what is translated back
- * goes to no other address.
- */
-export type Invariant = "source in zone" | "destination in zone" | "source inside";
-
-export const INVARIANTS: readonly Invariant[] = ["source in zone", "destination in zone", "source inside"];
-
 export class Walks {
   private readonly targets: Readonly<Record<Family, readonly bigint[]>>;
   private readonly own: Readonly<Record<Family, readonly string[]>>;
-  private readonly oneWayZones: readonly Zone[];
+  private readonly connections: Connections;
   private readonly entered = new Map<string, Walk & { ways: Ways }>();
   private readonly done = new Map<string, Walk[]>();
 
   constructor(
     readonly machine: Machine,
-    /** Whether a device, or the gateway itself, can have sent from the address. */
-    private readonly isInside: (address: Term, family: Family) => Term,
+    policy: Policy,
   ) {
     const addresses = [...machine.links.values()].flatMap((link) => link.addresses);
     const ofFamily = (family: Family) => addresses.filter((each) => each.includes(":") === (family === 6));
     this.own = { 4: ofFamily(4), 6: ofFamily(6) };
     this.targets = { 4: targetsIn(machine, 4), 6: targetsIn(machine, 6) };
-    this.oneWayZones = oneWayZonesIn(machine);
+    this.connections = new Connections(policy, oneWayZonesIn(machine));
   }
 
   get links(): readonly string[] {
@@ -85,10 +76,13 @@ export class Walks {
     const walks = this.all().filter(({ arrives, packet }) => both(arrives, packet.isFirst) !== FALSE);
     return INVARIANTS.flatMap((invariant) =>
       walks
-        .filter(({ packet }) => isTranslated(packet, invariant))
-        .map((walk) => ({
+        .filter(({ packet }) => this.connections.meets(invariant, packet, packet) !== TRUE)
+        .map(({ assumed, arrives, packet }) => ({
           invariant,
-          conditions: [...walk.assumed, walk.arrives, walk.packet.isFirst, this.breaks(walk, invariant)],
+          conditions: [
+            ...[...assumed, arrives, packet.isFirst],
+            no(this.connections.meets(invariant, packet, packet)),
+          ],
         })),
     );
   }
@@ -126,23 +120,15 @@ export class Walks {
     );
   }
 
-  private breaks({ packet }: Walk, invariant: Invariant): Term {
-    switch (invariant) {
-      case "source in zone":
-        return both(packet.isSnat, same(packet.zone, 0));
-      case "destination in zone":
-        return both(packet.isDnat, same(packet.zone, 0));
-      case "source inside":
-        return both(packet.isSnat, no(this.isInside(packet.start.src, packet.family)));
-    }
-  }
-
   private forward(family: Family, iif: string, oif: string): Walk {
     const { ways, ...walk } = this.enter(family, iif);
     const { packet } = walk;
     // ip6_forward: link-local addresses stay on their link.
     const isNear = (address: Term) => (family === 4 ? FALSE : within(address, 0xfe80n << 112n, 10));
+    // ip_route_input_slow: nothing is forwarded to "this network".
+    const isNowhere = family === 4 ? within(packet.dst, 0n, 8) : FALSE;
     const leaves = both(
+      no(isNowhere),
       ...[walk.arrives, ways.get(oif) ?? FALSE, no(isNear(packet.start.src))],
       iif === oif ? TRUE : no(isNear(packet.dst)),
     );
@@ -164,7 +150,9 @@ export class Walks {
     const assumed = [...this.kernel(begin), this.fromOwn(begin)];
     const first = this.waysOut(begin, bound, true);
     return this.links.flatMap((link) => {
-      const way = first.get(link) ?? FALSE;
+      // What is for the gateway itself, until NAT leads it elsewhere.
+      const own = link === "lo" ? (first.get("local") ?? FALSE) : FALSE;
+      const way = either(first.get(link) ?? FALSE, own);
       if (way === FALSE) return [];
       const walk = { packet: { ...begin }, arrives: way, assumed: [...assumed], learned: nothingYet() };
       const arrives = this.throughOutput(walk, { first: link, oif, bound });
@@ -209,7 +197,10 @@ export class Walks {
   private newEntry(family: Family, iif: string): Walk & { ways: Ways } {
     const { machine } = this;
     const packet = newPacket(family, iif, bits(0, 32));
-    const walk = { packet, arrives: TRUE, assumed: this.kernel(packet), learned: nothingYet() };
+    // They are nobody's: sets have them as the entry that tells that they were not emptied.
+    const isSomeones = [packet.mac, packet.dst].map((each) => no(same(each, 0)));
+    const assumed = [...this.kernel(packet), ...isSomeones];
+    const walk = { packet, arrives: TRUE, assumed, learned: nothingYet() };
     const pass = (alive: Term, from: number, below: number) =>
       passFilters(machine, packet, alive, { hook: "prerouting", oif: null, from, below });
     const raw = pass(TRUE, -Infinity, CONNTRACK);
@@ -241,18 +232,12 @@ export class Walks {
       return;
     }
     const other = fresh("reply's zone", 16);
-    assumed.push(
-      either(
-        same(other, 0),
-        ...this.oneWayZones.map((zone) =>
-          "from" in zone ? atLeast(other, zone.from) : same(other, zone.is),
-        ),
-      ),
-    );
+    assumed.push(either(same(other, 0), this.connections.isOneWay(other)));
     const isOpen = either(packet.isZoneOneWay, same(packet.zone, 0));
     packet.zone = choose(both(packet.isReply, isOpen), other, packet.zone);
-    learned["source in zone"] = implies(packet.isSnat, no(same(packet.zone, 0)));
-    learned["destination in zone"] = implies(packet.isDnat, no(same(packet.zone, 0)));
+    for (const invariant of INVARIANTS)
+      if (invariant !== "destination led")
+        learned[invariant] = this.connections.meets(invariant, packet, packet);
   }
 
   /** A known connection's packet is translated as its first one was, or back. */
@@ -265,14 +250,24 @@ export class Walks {
     if (side === "dst") {
       // An error goes where the connection's packets go.
       const begun = { ...packet, ...packet.original, protocol: fresh("protocol", 8), hasPorts: TRUE };
+      const begunPort = fresh("port", 16);
       const isMade = choose(
         isState(packet, "related"),
-        isTranslatedTo(this.machine, begun, address, fresh("port", 16)),
+        isTranslatedTo(this.machine, begun, address, begunPort),
         isTranslatedTo(this.machine, packet, address, port),
       );
       assumed.push(implies(isForth, isMade));
-      learned["source inside"] = implies(isBack, this.isInside(address, packet.family));
+      const dport = choose(isState(packet, "related"), begunPort, port);
+      learned["destination led"] = implies(
+        isForth,
+        this.connections.meets("destination led", packet, { dst: address, dport }),
+      );
+      // The packet that an error is about came from there, before or after its own translation.
+      const isSentBack = either(same(packet.dst, packet.original.dst), same(packet.dst, address));
+      if (packet.iif === "lo") assumed.push(implies(both(isForth, isState(packet, "related")), isSentBack));
     }
+    const end = side === "dst" ? packet.original.src : packet.original.dst;
+    assumed.push(implies(isBack, same(address, end)));
     const isChanged = either(isForth, isBack);
     packet[side] = choose(isChanged, address, packet[side]);
     const its = side === "dst" ? "dport" : "sport";
@@ -300,20 +295,9 @@ export class Walks {
   }
 }
 
-/** Whether a rule may have translated it on its way. */
-function isTranslated({ isSnat, isDnat }: Packet, invariant: Invariant): boolean {
-  return (invariant === "destination in zone" ? isDnat : isSnat).args.length > 0;
-}
-
-function nothingYet(): Record<Invariant, Term> {
-  return { "source in zone": TRUE, "destination in zone": TRUE, "source inside": TRUE };
-}
-
 function never(): never {
   throw new Error("a walk has one end");
 }
-
-type Zone = { is: number } | { from: number };
 
 function oneWayZonesIn({ ruleset }: Machine): Zone[] {
   const statements = [...(ruleset?.chains.values() ?? [])].flatMap(({ rules }) =>

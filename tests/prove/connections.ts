@@ -1,0 +1,138 @@
+import { addressOf, familyOf, isLinkLocal } from "../../src/base/address.ts";
+import type { Policy } from "../../src/killswitch/policy.ts";
+import { addressBits } from "./address-bits.ts";
+import { isIn } from "./exits.ts";
+import { type Family, isOneOf, isProtocol, isState, type Packet, TCP, UDP } from "./packet.ts";
+import { atLeast, both, either, FALSE, implies, no, same, type Term, TRUE, within } from "./terms.ts";
+
+/**
+ * What may be true of every connection, because each is translated as its first packet was. None is assumed: each is
+ * proved of first packets before it is used for the others.
+ */
+export type Invariant =
+  /** No source is translated outside the zones; no destination is. */
+  | "source in zone"
+  | "destination in zone"
+  /** No source is translated that is neither a device's nor the gateway's, so what is translated back goes to no other. */
+  | "source inside"
+  /** Connections in a zone of one direction begin inside, but for DHCP. */
+  | "zone inside"
+  /** Destinations are translated of questions for names, and by forwarded ports in their tunnel's zone. */
+  | "destination led"
+  /** Questions in the zones of the gateway's own resolver are all led to it. */
+  | "question led";
+
+export const INVARIANTS: readonly Invariant[] = [
+  ...(["source in zone", "destination in zone", "source inside"] as const),
+  ...(["zone inside", "destination led", "question led"] as const),
+];
+
+/** A zone of one direction, or all from a number on. */
+export type Zone = { is: number } | { from: number };
+
+/** Where the packets of a connection go whose destination is translated. */
+export type Target = Pick<Packet, "dst" | "dport">;
+
+export class Connections {
+  constructor(
+    private readonly policy: Policy,
+    private readonly oneWayZones: readonly Zone[],
+  ) {}
+
+  /** Whether a reply may belong to the zone, which is that of its connection's other direction alone. */
+  isOneWay(zone: Term): Term {
+    return either(
+      ...this.oneWayZones.map((each) => ("from" in each ? atLeast(zone, each.from) : same(zone, each.is))),
+    );
+  }
+
+  /** The condition under which the packet's connection is as the invariant says. */
+  meets(invariant: Invariant, packet: Packet, target: Target): Term {
+    const { isSnat, isDnat, zone, original, family } = packet;
+    switch (invariant) {
+      case "source in zone":
+        return implies(isSnat, no(same(zone, 0)));
+      case "destination in zone":
+        return implies(isDnat, no(same(zone, 0)));
+      case "source inside":
+        return implies(isSnat, either(isInside(this.policy, original.src, family), same(original.src, 0)));
+      case "zone inside":
+        return implies(
+          this.isOneWay(zone),
+          either(isInside(this.policy, original.src, family), isDhcp(packet)),
+        );
+      case "destination led":
+        return implies(isDnat, either(same(original.dport, 53), this.isForward(packet, target)));
+      case "question led":
+        return implies(this.isQuestion(packet), isDnat);
+    }
+  }
+
+  private isForward({ original, zone, family }: Packet, { dst, dport }: Target): Term {
+    const { forwards, endpoints } = this.policy;
+    return either(
+      ...forwards
+        .filter(({ to }) => familyOf(to) === family)
+        .map(({ interface: link, inside, to, port }) => {
+          const own = endpoints.filter((each) => each.interface === link);
+          return both(
+            either(...own.map((each) => same(zone, each.zone))),
+            isOneOf(
+              original.dst,
+              own.flatMap(({ addresses }) => addresses),
+              family,
+            ),
+            ...[same(original.dport, inside), same(dst, addressBits(to)), same(dport, port)],
+          );
+        }),
+    );
+  }
+
+  private isQuestion(packet: Packet): Term {
+    const { resolver } = this.policy;
+    if (resolver === undefined) return FALSE;
+    const ports = [resolver.port, ...resolver.askers.flatMap(({ port }) => port ?? [])];
+    return both(
+      either(...ports.map((port) => same(packet.zone, port))),
+      ...[isProtocol(packet, TCP, UDP), isState(packet, "new", "established")],
+      same(packet.original.dport, 53),
+    );
+  }
+}
+
+/** DHCP with the gateway, whatever address the sender has had elsewhere. */
+export function isDhcp({ original: { sport, dport }, family }: Packet): Term {
+  if (family === 6) return FALSE;
+  return either(both(same(sport, 68), same(dport, 67)), both(same(sport, 67), same(dport, 68)));
+}
+
+/** Addresses of devices and of the gateway itself. */
+function isInside(
+  { lans, remote, addresses, uplinkAddresses, endpoints }: Policy,
+  address: Term,
+  family: Family,
+): Term {
+  const prefixes = [...lans.flatMap((lan) => lan.prefixes), ...(remote?.networks ?? [])];
+  const own = [
+    ...addresses,
+    ...uplinkAddresses,
+    ...endpoints.flatMap((each) => each.addresses),
+    ...(remote?.addresses ?? []),
+  ];
+  const near =
+    family === 4
+      ? within(address, 0x7f000000n, 8)
+      : either(within(address, 0xfe80n << 112n, 10), same(address, 1));
+  return either(
+    near,
+    ...prefixes
+      .filter((each) => familyOf(each) === family && !isLinkLocal(addressOf(each)))
+      .map((each) => isIn(address, each)),
+    isOneOf(address, own, family),
+  );
+}
+
+/** With nothing learned yet. */
+export function nothingYet(): Record<Invariant, Term> {
+  return Object.fromEntries(INVARIANTS.map((invariant) => [invariant, TRUE])) as Record<Invariant, Term>;
+}
