@@ -1,6 +1,11 @@
 import { Type } from "typebox";
 import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
-import { GatewayError } from "./errors.ts";
+import { COMMON } from "./common-refusals.ts";
+import { refusals } from "./refusals.ts";
+
+const refused = refusals({ name_malformed: COMMON.name_malformed });
+
+type NameFault = "length" | "surrogate" | "control" | "slash" | "path" | "space" | "form";
 
 /**
  * Checks the name that identifies a server: 1 to 64 characters in NFC, so that equal-looking names are equal.
@@ -8,7 +13,7 @@ import { GatewayError } from "./errors.ts";
  */
 export function nameIn(field: string, text: string): string {
   const fault = faultOf(text);
-  if (fault !== null) throw new GatewayError("bad_request", `${field}: ${fault}`);
+  if (fault !== null) throw refused("name_malformed", { field, fault, max: MAX_NAME_CHARACTERS });
   return text;
 }
 
@@ -23,16 +28,16 @@ export const Name = Type.Refine(Type.String({ maxLength: 2 * MAX_NAME_CHARACTERS
 /** What people read, such as the name of a place. */
 export const Shown = Type.String({ pattern: "^\\P{Cc}{0,256}$" });
 
-function faultOf(name: string): string | null {
+function faultOf(name: string): NameFault | null {
   const length = [...name].length;
-  if (length < 1 || length > MAX_NAME_CHARACTERS) return `must have 1 to ${MAX_NAME_CHARACTERS} characters`;
-  if (!name.isWellFormed()) return "contains half of a surrogate pair";
-  if (/\p{Cc}/u.test(name)) return "contains a control character";
-  if (name.includes("/")) return "contains a slash";
+  if (length < 1 || length > MAX_NAME_CHARACTERS) return "length";
+  if (!name.isWellFormed()) return "surrogate";
+  if (/\p{Cc}/u.test(name)) return "control";
+  if (name.includes("/")) return "slash";
   // No client can put these into the path of a request (RFC 3986, 5.2.4), encoded or not (WHATWG URL).
-  if (name === "." || name === "..") return "cannot be part of a URL path";
-  if (name.trim() !== name) return "begins or ends with white space";
-  if (name.normalize("NFC") !== name) return "is not in Unicode normalization form C";
+  if (name === "." || name === "..") return "path";
+  if (name.trim() !== name) return "space";
+  if (name.normalize("NFC") !== name) return "form";
   return null;
 }
 

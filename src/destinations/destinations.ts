@@ -2,7 +2,7 @@ import type { Address, HostName, Prefix } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
-import { GatewayError } from "../base/errors.ts";
+import type { GatewayError } from "../base/errors.ts";
 import type { Texts } from "../base/saved.ts";
 import { type Exits, formatExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
@@ -12,6 +12,7 @@ import type { Host } from "../system/host.ts";
 import { closed, directChanges } from "./direct.ts";
 import { explained } from "./explained.ts";
 import { type KeptText, Names } from "./names.ts";
+import { refused } from "./refusals.ts";
 import { rowOf } from "./row.ts";
 import { refuseBeside, ruleIn } from "./rule-in.ts";
 import type { Matcher, Rule } from "./rules.ts";
@@ -183,10 +184,7 @@ export class Destinations {
     return this.inForce.decision.between(async () => {
       const rule = this.rules.find(({ exit }) => formatExit(exit) === tunnel);
       if (rule === undefined) return remove();
-      throw new GatewayError(
-        "bad_request",
-        `name: the rule ${rule.id} leads ${targetOf(rule)} to ${tunnel}; change or remove it first`,
-      );
+      throw refused("rule_to_tunnel", { rule: rule.id, target: targetOf(rule), tunnel });
     });
   }
 
@@ -276,5 +274,5 @@ function find(id: string, rules: readonly Rule[]): Rule {
 }
 
 function missing(): GatewayError {
-  return new GatewayError("not_found", "id: there is no such rule; to list them: portcullis destinations");
+  return refused("rule_unknown");
 }

@@ -7,7 +7,6 @@ import {
   unmapped,
 } from "../base/address.ts";
 import { parseDomainName } from "../base/domain-name.ts";
-import { GatewayError } from "../base/errors.ts";
 import { isInHomeZone } from "../base/home-zone.ts";
 import { formatExit, parseExit } from "../devices/exit.ts";
 import { type DeviceId, deviceIdIn } from "../devices/id.ts";
@@ -15,6 +14,7 @@ import type { Exit } from "../killswitch/policy.ts";
 import { isBlocked, isBlockedExit, isOutside, isOutsideExit } from "../shared/exits.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import type { Names } from "./names.ts";
+import { refused } from "./refusals.ts";
 import { FAILED, NOT_RESOLVED } from "./row.ts";
 import type { Match, Matcher, Rule } from "./rules.ts";
 import type { Destination, Explanation } from "./schema.ts";
@@ -241,8 +241,5 @@ function targetIn(text: string): { text: HostName; address: null } | { text: str
   if (address !== null) return { text: unmapped(address), address: unmapped(address) };
   const name = parseDomainName(text);
   if (name !== null) return { text: name, address: null };
-  throw new GatewayError(
-    "bad_request",
-    "name: must be a name or an IP address, such as example.com or 203.0.113.7",
-  );
+  throw refused("target_invalid");
 }

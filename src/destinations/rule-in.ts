@@ -2,10 +2,11 @@ import type { HostName, Prefix } from "../base/address.ts";
 import { type Exits, exitIn, formatExit } from "../devices/exit.ts";
 import { deviceIdIn, isPrefixId } from "../devices/id.ts";
 import { isOutsideExit } from "../shared/exits.ts";
+import { refused } from "./refusals.ts";
 import { conflictBetween, type Rule } from "./rules.ts";
 import { targetOf } from "./saved.ts";
 import { type DestinationBody, MAX_ALL_NAMES, MAX_ALL_PREFIXES, MAX_RULES } from "./schema.ts";
-import { nameIn, noteIn, prefixIn, refusal } from "./targets.ts";
+import { nameIn, noteIn, prefixIn } from "./targets.ts";
 
 /** What decides whether a rule is possible now. */
 export interface RuleContext {
@@ -18,15 +19,13 @@ export interface RuleContext {
 export function ruleIn(id: string, body: DestinationBody, { exits, overlapOf }: RuleContext): Rule {
   const names = [...new Set((body.names ?? []).map(nameIn))];
   const prefixes = [...new Set((body.prefixes ?? []).map(prefixIn))];
-  if (names.length + prefixes.length === 0) throw refusal("names: there are none, and no prefixes either");
+  if (names.length + prefixes.length === 0) throw refused("rule_empty");
   const devices = [...new Set((body.devices ?? []).map((device) => deviceIdIn(device, "devices")))];
   const exit = exitIn(body.exit, exits);
-  if (isOutsideExit(exit) && devices.some(isPrefixId))
-    throw refusal("exit: direct is for all devices or for single ones, by MAC address, not for a prefix");
+  if (isOutsideExit(exit) && devices.some(isPrefixId)) throw refused("direct_for_prefix");
   for (const prefix of prefixes) {
     const owner = overlapOf(prefix);
-    if (owner !== null)
-      throw refusal(`prefixes: ${prefix} has addresses of ${owner}, which no exit leads to`);
+    if (owner !== null) throw refused("prefix_owned", { prefix, owner });
   }
   return { id, names, prefixes, devices, exit, note: noteIn(body.note ?? "") };
 }
@@ -36,18 +35,22 @@ export function refuseBeside(rule: Rule, others: readonly Rule[]): void {
   for (const other of others) {
     const conflict = conflictBetween(rule, other);
     if (conflict !== null)
-      throw refusal(
-        `${isNameOf(rule, conflict) ? "names" : "prefixes"}: ${conflict} would be in two rules for the same devices: in this one, by ${formatExit(rule.exit)}, and in ${other.id} (${targetOf(other)}, by ${formatExit(other.exit)}); change or remove that one`,
-      );
+      throw refused("rule_conflict", {
+        field: isNameOf(rule, conflict) ? "names" : "prefixes",
+        part: conflict,
+        exit: formatExit(rule.exit),
+        rule: other.id,
+        target: targetOf(other),
+        other: formatExit(other.exit),
+      });
   }
-  if (others.length >= MAX_RULES)
-    throw refusal(`there are ${MAX_RULES} rules, the maximum; remove one first`);
+  if (others.length >= MAX_RULES) throw refused("limit_reached", { of: "rules", max: MAX_RULES });
   for (const [field, max] of [
     ["names", MAX_ALL_NAMES],
     ["prefixes", MAX_ALL_PREFIXES],
   ] as const) {
     const all = [rule, ...others].reduce((sum, each) => sum + each[field].length, 0);
-    if (all > max) throw refusal(`${field}: the rules would have ${all} in all, and ${max} is the maximum`);
+    if (all > max) throw refused("rules_too_long", { field, count: all, max });
   }
 }
 

@@ -8,34 +8,27 @@ import {
   parsePrefix,
 } from "../base/address.ts";
 import { parseDomainName } from "../base/domain-name.ts";
-import { GatewayError } from "../base/errors.ts";
 import { isInHomeZone } from "../base/home-zone.ts";
+import { refused } from "./refusals.ts";
 
 /** A name of a rule, as a person gives it; throws if there can be no rule for it. */
 export function nameIn(text: string): HostName {
   const name = parseDomainName(text);
-  if (name !== null && isInHomeZone(name))
-    throw refusal(`names: ${name} is a name of the home, which no exit leads to`);
+  if (name !== null && isInHomeZone(name)) throw refused("name_of_home", { name });
   if (name !== null) return name;
-  throw refusal(`names: ${JSON.stringify(text)} is not a name, such as example.com`);
+  throw refused("name_invalid", { name: JSON.stringify(text) });
 }
 
 /** The same for a network. */
 export function prefixIn(text: string): Prefix {
   const prefix = parsePrefix(text);
-  if (prefix === null)
-    throw refusal(
-      `prefixes: ${JSON.stringify(text)} is not an address or a network, such as 203.0.113.0/24 or 2001:db8::/32`,
-    );
+  if (prefix === null) throw refused("prefix_invalid", { prefix: JSON.stringify(text) });
   const network = networkOf(prefix);
-  if (network !== prefix) throw refusal(`prefixes: ${prefix} has host bits; the network is ${network}`);
+  if (network !== prefix) throw refused("prefix_with_host_bits", { field: "prefixes", prefix, network });
   const special = SPECIAL.find(
     (each) => contains(each, addressOf(prefix)) || contains(prefix, addressOf(each)),
   );
-  if (special !== undefined)
-    throw refusal(
-      `prefixes: ${prefix} has addresses that never leave the LAN, such as those of groups or of the machine itself`,
-    );
+  if (special !== undefined) throw refused("prefix_special", { prefix });
   return prefix;
 }
 
@@ -46,10 +39,6 @@ const SPECIAL = [
 ].map(mustParsePrefix);
 
 export function noteIn(text: string): string {
-  if (/\p{Cc}/u.test(text)) throw refusal("note: contains a control character");
+  if (/\p{Cc}/u.test(text)) throw refused("note_invalid");
   return text;
-}
-
-export function refusal(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
 }

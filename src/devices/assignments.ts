@@ -1,5 +1,4 @@
 import { Decision, type Effect } from "../base/decision.ts";
-import { GatewayError } from "../base/errors.ts";
 import type {
   AssignedDevice,
   DecidedPrefix,
@@ -30,6 +29,7 @@ import {
   saveDecisions,
   undoneIn,
 } from "./record.ts";
+import { refused } from "./refusals.ts";
 import { titlesOf } from "./title.ts";
 
 interface Deps {
@@ -142,15 +142,9 @@ export class Assignments {
   }
 
   private assertUnused(tunnel: string): void {
-    if (formatExit(defaultExitOf(this.current)) === tunnel)
-      throw refusal(
-        `name: ${tunnel} is the default exit; choose another one first: portcullis default-exit main`,
-      );
+    if (formatExit(defaultExitOf(this.current)) === tunnel) throw refused("exit_is_default", { tunnel });
     const ids = idsOn(tunnel, this.current);
-    if (ids.length > 0)
-      throw refusal(
-        `name: ${tunnel} is the exit of ${titlesOf(ids, this.current)}; choose another exit for them first`,
-      );
+    if (ids.length > 0) throw refused("exit_in_use", { tunnel, devices: titlesOf(ids, this.current) });
   }
 
   private bounded(before: Decisions, after: Decisions): Decisions {
@@ -158,17 +152,13 @@ export class Assignments {
       idsIn(decisions).filter((id) => isPrefixId(id) && !this.deps.isRemote(id)).length;
     const [ids, formerIds] = [idsIn(after).length, idsIn(before).length];
     if (ids > MAX_ASSIGNED && ids > formerIds)
-      throw refusal(
-        `id: ${MAX_ASSIGNED} devices already have a name or an exit, the maximum; remove one first`,
-      );
+      throw refused("devices_full", { of: "devices", max: MAX_ASSIGNED });
     if (prefixes(after) > MAX_PREFIXES && prefixes(after) > prefixes(before))
-      throw refusal(
-        `id: ${MAX_PREFIXES} prefixes already have a name or an exit, the maximum; remove one first`,
-      );
+      throw refused("devices_full", { of: "prefixes", max: MAX_PREFIXES });
     for (const key of FIELD_KEYS) {
       const max = FIELDS[key].stored?.list.max ?? Number.POSITIVE_INFINITY;
       if (after[key].own.size > max && after[key].own.size > before[key].own.size)
-        throw refusal(`${key}: ${max} devices have one already, the maximum; remove one first`);
+        throw refused("field_full", { field: key, max });
     }
     return after;
   }
@@ -222,8 +212,4 @@ function exitsEffect(before: Decisions, after: Decisions): Effect {
   const effect = effectOn(["exit"], before, after);
   if (before.directAllowed === after.directAllowed || effect === "loosens") return effect;
   return after.directAllowed ? "loosens" : "tightens";
-}
-
-function refusal(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
 }

@@ -1,13 +1,13 @@
 import type { Address } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { DefaultExit } from "../killswitch/policy.ts";
 import type { Assignments } from "./assignments.ts";
 import { defaultExitIn, type Exits, exitIn } from "./exit.ts";
-import { asOrder, type ExitOrder, orderFault } from "./exit-order.ts";
+import { asOrder, orderFault, type ExitOrder } from "./exit-order.ts";
 import type { FixedAddresses } from "./fixed.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
 import { assertSingle } from "./rate.ts";
 import { type DeviceRecord, FIELD_KEYS, FIELDS } from "./record.ts";
+import { refused } from "./refusals.ts";
 import type { Roster } from "./roster.ts";
 import type { DeviceChange } from "./schema.ts";
 import { titlesOf } from "./title.ts";
@@ -32,7 +32,7 @@ export class Choices {
   record(id: DeviceId, given: DeviceChange): () => Partial<DeviceRecord> {
     const keys = FIELD_KEYS.filter((key) => given[key] !== undefined);
     if (keys.length === 0)
-      throw refusal(`${FIELD_KEYS.join(", ").replace(/, (\w+)$/, " or $1")} is required`);
+      throw refused("required", { field: FIELD_KEYS.join(", ").replace(/, (\w+)$/, " or $1") });
     if (isPrefixId(id)) this.deps.roster.refuseOverlap(id);
     const context = {
       ...{ id, isSingle: this.deps.roster.isSingle(id) },
@@ -67,20 +67,18 @@ export class Choices {
   private exit(id: DeviceId, given: string | readonly string[]): ExitOrder {
     const texts = typeof given === "string" ? [given] : given;
     const fault = orderFault(texts);
-    if (fault !== null) throw refusal(`exit: ${fault}`);
-    if (texts.includes("direct") && !this.deps.roster.isSingle(id))
-      throw refusal("exit: direct is for single devices, not for a network behind another router");
+    if (fault !== null) throw fault;
+    if (texts.includes("direct") && !this.deps.roster.isSingle(id)) throw refused("direct_for_network");
     return asOrder(texts.map((text) => exitIn(text, this.exits)));
   }
 
   private address(id: DeviceId, text: string): Address {
     const { assignments, fixed, roster } = this.deps;
-    if (isPrefixId(id))
-      throw refusal("address: only a single device, given by its MAC address, can have one");
+    if (isPrefixId(id)) throw refused("address_for_network");
     const address = fixed.parse(text, roster.lanPrefixes);
     const holder = this.givenTo(address) ?? roster.neighbourWith(address);
     if (holder === null || holder === id) return address;
-    throw refusal(`address: ${titlesOf([holder], assignments.current)} has ${address}; choose another one`);
+    throw refused("address_of_device", { device: titlesOf([holder], assignments.current), address });
   }
 
   private givenTo(address: Address): DeviceId | null {
@@ -88,8 +86,4 @@ export class Choices {
     const [id = null] = [...own.keys()].filter((each) => own.get(each) === address);
     return id as DeviceId | null;
   }
-}
-
-function refusal(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
 }

@@ -2,7 +2,6 @@ import { type Address, type Prefix, parseAddress, unmapped } from "../base/addre
 import type { Alarm } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
 import type { Texts } from "../base/saved.ts";
@@ -25,6 +24,7 @@ import { quotaIn } from "./quota.ts";
 import { Quotas, usedQuotaIn } from "./quotas.ts";
 import { rateIn } from "./rate.ts";
 import { type Decisions, type DeviceRecord, type DeviceStorage, FIELD_KEYS, withRecord } from "./record.ts";
+import { refused } from "./refusals.ts";
 import { NOBODY, type RemotePresence } from "./remote-presence.ts";
 import { Roster } from "./roster.ts";
 import { Rows } from "./rows.ts";
@@ -217,7 +217,7 @@ export class Devices {
     const wasKnown = this.deps.forgetHistory?.(id) === true;
     const isListed = this.roster.ids.includes(id) || this.remote.isKnown(id);
     if (!isListed && wasKnown) return;
-    if (!isListed) throw new GatewayError("not_found", "id: there is no such device");
+    if (!isListed) throw refused("device_unknown");
     const nothing = Object.fromEntries(FIELD_KEYS.map((key) => [key, null]));
     await this.give(id, () => nothing).finally(() => this.rows.touch([id]));
   }

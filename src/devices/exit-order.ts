@@ -1,7 +1,9 @@
+import type { GatewayError } from "../base/errors.ts";
 import type { Exit } from "../killswitch/policy.ts";
 import { MAX_TUNNELS } from "../network/slot.ts";
 import { isOutsideExit } from "../shared/exits.ts";
 import { formatExit, parseExit } from "./exit.ts";
+import { refused } from "./refusals.ts";
 
 /** Where a device leaves: by the first of these that is up. Most devices have only one. */
 export type ExitOrder = readonly [Exit, ...Exit[]];
@@ -33,17 +35,14 @@ export function isSame(one: Exit, other: Exit): boolean {
   return formatExit(one) === formatExit(other);
 }
 
-/** Why these are not a valid order, as the rest of a sentence that begins with the field; null if they are. */
-export function orderFault(exits: readonly string[]): string | null {
+/** Why these are not a valid order; null if they are. */
+export function orderFault(exits: readonly string[]): GatewayError | null {
   // First of all: the rest looks at each exit for each other one.
-  if (exits.length === 0 || exits.length > MAX_EXITS) return `must be 1 to ${MAX_EXITS} exits`;
+  if (exits.length === 0 || exits.length > MAX_EXITS) return refused("exits_too_many", { max: MAX_EXITS });
   const twice = exits.find((exit, at) => exits.indexOf(exit) < at);
-  if (twice !== undefined) return `${JSON.stringify(twice)} is in the list twice`;
-  if (exits.length > 1 && exits.includes("direct"))
-    return "direct cannot be one of several, because a tunnel that fails must never lead a device outside the tunnel";
-  return exits.slice(0, -1).includes("blocked")
-    ? "blocked must be the last of the list, because nothing after it would ever be taken"
-    : null;
+  if (twice !== undefined) return refused("exit_twice", { exit: JSON.stringify(twice) });
+  if (exits.length > 1 && exits.includes("direct")) return refused("direct_among_several");
+  return exits.slice(0, -1).includes("blocked") ? refused("blocked_not_last") : null;
 }
 
 /** Null if the text cannot be any order. */

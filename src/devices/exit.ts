@@ -1,7 +1,7 @@
-import { GatewayError } from "../base/errors.ts";
 import type { DefaultExit, Exit } from "../killswitch/policy.ts";
 import { exitKindOf, isOutsideExit } from "../shared/exits.ts";
 import { isTunnelOrMain } from "../tunnel/name.ts";
+import { refused } from "./refusals.ts";
 
 /** The exits that devices can be given now. */
 export interface Exits {
@@ -40,24 +40,14 @@ export function namesOf({ tunnels, directAllowed }: Exits): string[] {
 export function exitIn(text: string, exits: Exits): Exit {
   if (text !== "direct") return defaultExitIn(text, exits);
   if (exits.directAllowed) return { to: "direct" };
-  throw new GatewayError(
-    "forbidden",
-    "exit: no device may leave directly, outside the tunnel; to allow it, type on the gateway: sudo portcullis direct on",
-  );
+  throw refused("direct_forbidden");
 }
 
 /** The same for the devices that are not assigned. */
 export function defaultExitIn(text: string, exits: Exits): DefaultExit {
-  if (text === "direct")
-    throw new GatewayError(
-      "bad_request",
-      "exit: direct cannot be the default exit, because every new device would leave outside the tunnel; give it to single devices",
-    );
+  if (text === "direct") throw refused("direct_as_default");
   const exit = parseDefaultExit(text);
   if (exit === null || (exit.to === "tunnel" && !exits.tunnels.includes(exit.name)))
-    throw new GatewayError(
-      "not_found",
-      `exit: there is no such tunnel; the exits are ${namesOf(exits).join(", ")}`,
-    );
+    throw refused("exit_unknown", { exits: namesOf(exits).join(", ") });
   return exit;
 }

@@ -8,7 +8,7 @@ import {
   type Prefix,
   parseAddress,
 } from "../base/address.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import { SavedList } from "../base/saved.ts";
@@ -17,6 +17,7 @@ import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import { type Field, storedColumn } from "./field.ts";
 import type { LimitId } from "./id.ts";
+import { refused } from "./refusals.ts";
 
 /** The destination of the addresses. */
 export interface DhcpHosts {
@@ -101,33 +102,31 @@ export class FixedAddresses {
 
   /** The address that was typed; throws `GatewayError` if the DHCP server could not give it to a device. */
   parse(text: string, prefixes: readonly Prefix[]): Address {
-    if (this.deps.dhcp === null)
-      throw refusal(`the gateway does not serve DHCP; to turn that on: ${setupCommand("--dhcp")}`);
+    if (this.deps.dhcp === null) throw refused("dhcp_off", { command: setupCommand("--dhcp") });
     const address = parseAddress(text);
     const networks = prefixes.filter((prefix) => familyOf(prefix) === 4 && !prefix.startsWith("169.254."));
-    if (address === null || familyOf(address) === 6) throw refusal("must be an IPv4 address");
+    if (address === null || familyOf(address) === 6) throw refused("address_not_ipv4");
     const network = networks.find((prefix) => contains(prefix, address));
     if (network === undefined)
-      throw refusal(`${address} is outside the LAN; choose one from ${networks.join(" or ")}`);
-    if (isEdge(address, network))
-      throw refusal(`${address} is the first or the last of ${network}, which no device can have`);
+      throw refused("address_outside_lan", { address, networks: networks.join(" or ") });
+    if (isEdge(address, network)) throw refused("address_at_edge", { address, network });
     const taker = this.takerOf(address);
-    if (taker !== null) throw refusal(`${address} is ${taker}`);
+    if (taker !== null) throw refused("address_taken", { address, taker });
     return address;
   }
 
   /** The owner of an address that is not a device; null if there is none. */
-  private takerOf(address: Address): string | null {
+  private takerOf(address: Address): "own" | "router" | null {
     const { own = [], routers = [] } = this.taken ?? {};
-    if (own.includes(address)) return "the gateway's own";
-    return routers.includes(address) ? "the home router's" : null;
+    if (own.includes(address)) return "own";
+    return routers.includes(address) ? "router" : null;
   }
 
   /** The addresses that no machine of the network needs itself. A backup may contain others, from another LAN. */
   private usable(): Map<LimitId, Address> {
     const usable = [...this.all].filter(([id, address]) => {
       const taker = this.takerOf(address);
-      const message = `${id} does not get its fixed address ${address}: it is ${taker}; choose another one`;
+      const message = `${id} does not get its fixed address ${address}: it is ${taker === "own" ? "the gateway's own" : "the home router's"}; choose another one`;
       if (taker !== null && !this.reported.has(message)) this.deps.log.warn(message);
       if (taker !== null) this.reported.add(message);
       return taker === null;
@@ -160,8 +159,4 @@ function lastOf(network: Prefix): string {
   const length = lengthOf(network);
   const bytes = addressOf(network).split(".").map(Number);
   return bytes.map((byte, index) => byte | (0xff >> Math.min(8, Math.max(0, length - 8 * index)))).join(".");
-}
-
-function refusal(what: string): GatewayError {
-  return new GatewayError("bad_request", `address: ${what}`);
 }

@@ -1,7 +1,7 @@
 import { networkOf, type Prefix, parsePrefix } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import { isPrivateWhole } from "../network/lan-routes.ts";
+import { refused } from "./refusals.ts";
 
 /** What identifies a device: its MAC address, or the prefix of what is behind another router of the LAN. */
 export type DeviceId = Mac | Prefix;
@@ -24,7 +24,11 @@ export function deviceIdIn(text: string, field = "id"): DeviceId {
   const id = parseDeviceId(text);
   if (id !== null) return id;
   const prefix = parsePrefix(text);
-  throw new GatewayError("bad_request", `${field}: ${prefix === null ? EXPECTED : faultOf(prefix)}`);
+  if (prefix === null) throw refused("device_invalid", { field });
+  const network = networkOf(prefix);
+  throw network === prefix
+    ? refused("prefix_public", { field })
+    : refused("prefix_with_host_bits", { field, prefix, network });
 }
 
 /** Whether it can be a remote device: those have one address of 10.0.0.0/8. */
@@ -41,14 +45,4 @@ export function parseLimitId(text: string): LimitId | null {
 
 export function isPrefixId(id: DeviceId): id is Prefix {
   return id.includes("/");
-}
-
-const EXPECTED =
-  "must be a MAC address, such as 02:00:00:00:00:20, or a prefix behind another router of the LAN, such as 10.8.0.0/24";
-
-function faultOf(prefix: Prefix): string {
-  const network = networkOf(prefix);
-  return network === prefix
-    ? "a prefix behind another router must be private address space (10.0.0.0/8, 172.16.0.0/12, 192.168.0.0/16, fc00::/7)"
-    : `has host bits; the network is ${network}`;
 }

@@ -1,11 +1,11 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
-import { GatewayError } from "../base/errors.ts";
 import { listIn, SavedList, savedJson } from "../base/saved.ts";
 import { quotaText } from "../shared/quotas.ts";
 import { type Column, inForce, scheduledIn } from "./column.ts";
 import { type Field, storedColumn } from "./field.ts";
 import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
+import { refused } from "./refusals.ts";
 import { GivenQuota, Quota, type Rate } from "./values.ts";
 
 /** Quotas of former versions have no `at_end`, and those of later ones may have another. */
@@ -69,8 +69,8 @@ export const QUOTA: Field<Quota> = {
 /** The quota that a client has given; null is none. */
 export function quotaIn(isSingle: boolean, quota: GivenQuota | null, field = "quota"): Quota | null {
   if (quota === null) return null;
-  if (!isSingle) throw refusal("is for single devices, not for a network behind another router", field);
-  if (isEndless(quota)) throw refusal("at_end: down or up is required; told for no limit", field);
+  if (!isSingle) throw refused("only_single_devices", { field });
+  if (isEndless(quota)) throw refused("quota_end_empty", { field });
   return wholeOf(quota);
 }
 
@@ -132,8 +132,4 @@ function allowsMore(before: Quota | undefined, after: Quota | undefined, isCount
 function rateAtEnd({ at_end }: Quota): Rate {
   if (at_end === "blocked") return { down: 0, up: 0 };
   return at_end === "told" ? { down: null, up: null } : at_end;
-}
-
-function refusal(what: string, field: string): GatewayError {
-  return new GatewayError("bad_request", `${field}: ${what}`);
 }

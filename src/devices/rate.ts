@@ -1,10 +1,10 @@
 import { type Static, Type } from "typebox";
-import { GatewayError } from "../base/errors.ts";
 import { listIn, SavedList, savedJson } from "../base/saved.ts";
 import { rateText } from "../shared/rates.ts";
 import { type Column, inForce, scheduledIn } from "./column.ts";
 import { type Field, storedColumn } from "./field.ts";
 import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
+import { refused } from "./refusals.ts";
 import { Rate } from "./values.ts";
 
 const StoredLimit = Type.Object({ id: Type.String(), rate: Rate }, { additionalProperties: false });
@@ -52,13 +52,13 @@ export const RATE: Field<Rate> = {
 export function rateIn(isSingle: boolean, rate: Rate | null, field = "rate"): Rate | null {
   if (rate === null) return null;
   assertSingle(isSingle);
-  if (isFree(rate)) throw refusal("down or up is required; null for no limit", field);
+  if (isFree(rate)) throw refused("rate_empty", { field });
   return { down: rate.down, up: rate.up };
 }
 
 /** Throws if it is no single device, which can have neither rate nor quota. */
 export function assertSingle(isSingle: boolean, field = "rate"): void {
-  if (!isSingle) throw refusal("is for single devices, not for a network behind another router", field);
+  if (!isSingle) throw refused("only_single_devices", { field });
 }
 
 function isFree({ down, up }: Rate): boolean {
@@ -72,8 +72,4 @@ function isHigher(before: Column<Rate>["own"], after: Column<Rate>["own"], id: L
   return (["down", "up"] as const).some(
     (way) => (rate?.[way] ?? Number.POSITIVE_INFINITY) > (former?.[way] ?? Number.POSITIVE_INFINITY),
   );
-}
-
-function refusal(what: string, field: string): GatewayError {
-  return new GatewayError("bad_request", `${field}: ${what}`);
 }

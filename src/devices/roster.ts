@@ -1,5 +1,4 @@
 import { type Address, addressOf, contains, lengthOf, type Prefix, parseAddress } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
 import type { Counted, Links } from "../network/counters.ts";
@@ -12,6 +11,7 @@ import { type DeviceId, isPrefixId } from "./id.ts";
 import { NeighbourTable } from "./neighbour-table.ts";
 import { Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
 import { type Decisions, idsGiven, idsIn, isGiven } from "./record.ts";
+import { refused } from "./refusals.ts";
 import type { RemotePresence } from "./remote-presence.ts";
 import { RoutedNetworks } from "./routed-networks.ts";
 
@@ -161,10 +161,7 @@ export class Roster {
     const { remote } = this.deps;
     if (remote.isKnown(prefix)) return;
     if (remote.overlaps(prefix))
-      throw new GatewayError(
-        "bad_request",
-        `id: ${prefix} has addresses of devices on the road; to add one: portcullis remote add <name>`,
-      );
+      throw refused("prefix_of_remote", { prefix, command: "portcullis remote add <name>" });
     this.networks.refuseOverlap(prefix);
   }
 

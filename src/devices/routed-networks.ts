@@ -1,8 +1,8 @@
 import { type Address, contains, lengthOf, type Prefix } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { type DeviceId, isPrefixId } from "./id.ts";
 import { MAX_ADDRESSES, type Presence, SILENT_MS } from "./neighbourhood.ts";
+import { refused } from "./refusals.ts";
 
 interface Deps {
   host: Pick<Host, "monotonic">;
@@ -49,10 +49,6 @@ export class RoutedNetworks {
   /** Throws if another owner has addresses of the prefix. */
   refuseOverlap(prefix: Prefix): void {
     const { overlap } = this.deps.wayTo(prefix);
-    if (overlap !== null)
-      throw new GatewayError(
-        "bad_request",
-        `id: ${prefix} overlaps ${overlap}; a prefix is for what is behind another router of the LAN`,
-      );
+    if (overlap !== null) throw refused("prefix_overlaps", { prefix, overlap });
   }
 }

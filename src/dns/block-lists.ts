@@ -1,7 +1,7 @@
 import { type AlertArgs, alertText } from "../base/alert-rows.ts";
 import { nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Texts } from "../base/saved.ts";
 import type { DeviceId } from "../devices/id.ts";
@@ -10,6 +10,7 @@ import { isDohName } from "./doh-names.ts";
 import type { DnsEvents } from "./events.ts";
 import { type KeptList, KeptLists } from "./kept-list.ts";
 import { ListNames } from "./list-names.ts";
+import { refused } from "./refusals.ts";
 import type { DnsLists, DnsListsBody } from "./schema.ts";
 import { DNS_LISTS, isBlocking, type WantedList, type WantedLists, wantedLists } from "./wanted-lists.ts";
 
@@ -128,7 +129,7 @@ export class BlockLists {
   /** Turns one of them on or off. Throws `not_found` if there is none of this address. */
   async turn(url: string, on: boolean): Promise<void> {
     const { lists, exceptions, blockDoh } = this.wanted;
-    if (!lists.some((each) => each.url === url)) throw new GatewayError("not_found", "there is no such list");
+    if (!lists.some((each) => each.url === url)) throw refused("block_list_unknown");
     await this.put({
       lists: lists.map(({ devices, ...each }) => ({
         ...{ ...each, devices: [...devices] },
@@ -213,10 +214,10 @@ export class BlockLists {
     const answer = await this.get(url, former?.etag ?? "");
     const fetched = host.now();
     if (answer.status === 304 && former !== null) return this.keep(url, { ...former, fetched });
-    if (answer.status !== 200) throw unusable(`it answered with status ${answer.status}`);
+    if (answer.status !== 200) throw refused("block_list_status", { status: answer.status });
     const reading = { skipped: 0 };
     const names = await ListNames.from(answer.body, reading);
-    if (names.size === 0) throw unusable("there are no names in it");
+    if (names.size === 0) throw refused("block_list_empty");
     if (former !== null && former.fetched > 0 && names.size < former.names.size / 2)
       throw new Shrunk({
         ...{ what: "names", host: new URL(url).host },
@@ -235,9 +236,9 @@ export class BlockLists {
       const answer = await this.deps.send({ url, method: "GET", headers });
       const { location } = answer.headers;
       if (!MOVED.has(answer.status) || location === undefined) return answer;
-      if (moves === MAX_MOVES) throw unusable(`it has moved more than ${MAX_MOVES} times`);
+      if (moves === MAX_MOVES) throw refused("block_list_moves", { max: MAX_MOVES });
       const next = URL.parse(location, url);
-      if (next?.protocol !== "https:") throw unusable("it has moved to an address that is not https");
+      if (next?.protocol !== "https:") throw refused("block_list_insecure");
       url = next.href;
     }
   }
@@ -262,8 +263,4 @@ class Shrunk extends Error {
 /** Whether it is one of these names, or below one. */
 function isBelow(name: string, names: readonly string[]): boolean {
   return names.some((each) => name === each || name.endsWith(`.${each}`));
-}
-
-function unusable(message: string): GatewayError {
-  return new GatewayError("unable", message);
 }

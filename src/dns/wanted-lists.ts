@@ -1,9 +1,9 @@
 import type { HostName } from "../base/address.ts";
 import { checkerOf } from "../base/checker.ts";
 import { parseDomainName } from "../base/domain-name.ts";
-import { GatewayError } from "../base/errors.ts";
 import { Saved } from "../base/saved.ts";
 import { type DeviceId, deviceIdIn } from "../devices/id.ts";
+import { refused } from "./refusals.ts";
 import { DnsListsBody } from "./schema.ts";
 
 /** A list of names, and for whom it counts. */
@@ -51,7 +51,7 @@ export function wantedLists({
 }: DnsListsBody): WantedLists {
   const urls = lists.map(({ url }, index) => urlIn(url, `lists[${index}].url`));
   const twice = urls.findIndex((url, index) => urls.indexOf(url) !== index);
-  if (twice >= 0) throw refusal(`lists[${twice}].url: is there twice`);
+  if (twice >= 0) throw refused("list_url_twice", { field: `lists[${twice}].url` });
   return {
     blockDoh,
     lists: lists.map(({ devices = [], on = true }, index) => ({
@@ -66,7 +66,7 @@ export function wantedLists({
 function namesIn(field: string): (text: string, index: number) => HostName {
   return (text, index) => {
     const name = parseDomainName(text);
-    if (name === null) throw refusal(`${field}[${index}]: is not a name, such as example.com`);
+    if (name === null) throw refused("domain_invalid", { field: `${field}[${index}]` });
     return name;
   };
 }
@@ -78,12 +78,7 @@ export function isBlocking({ lists, blockDoh }: WantedLists): boolean {
 
 function urlIn(text: string, field: string): string {
   const url = URL.parse(text);
-  if (url?.protocol !== "https:" || /\p{Cc}/u.test(text)) throw refusal(`${field}: must be an https address`);
-  if (url.username !== "" || url.password !== "")
-    throw refusal(`${field}: must have no name and no password`);
+  if (url?.protocol !== "https:" || /\p{Cc}/u.test(text)) throw refused("list_url_invalid", { field });
+  if (url.username !== "" || url.password !== "") throw refused("list_url_with_login", { field });
   return url.href;
-}
-
-function refusal(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
 }

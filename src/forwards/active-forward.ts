@@ -1,7 +1,7 @@
-import { GatewayError } from "../base/errors.ts";
 import { parseMac } from "../base/mac.ts";
 import { PROTOCOLS } from "./opener.ts";
 import type { PortLease } from "./port-lease.ts";
+import { refused } from "./refusals.ts";
 import type { ForwardId, SavedForward } from "./saved.ts";
 import type { Forward } from "./schema.ts";
 
@@ -32,13 +32,8 @@ export interface GivenId {
 export function idIn({ device, protocol, port }: GivenId): ForwardId {
   const mac = parseMac(device);
   const known = PROTOCOLS.find((each) => each === protocol);
-  if (mac === null)
-    throw new GatewayError(
-      "bad_request",
-      "device: must be a MAC address, such as 02:00:00:00:00:20; only a single device on the LAN itself can be forwarded to",
-    );
-  if (known === undefined) throw new GatewayError("bad_request", "protocol: must be tcp or udp");
-  if (!Number.isInteger(port) || port < 1 || port > 65_535)
-    throw new GatewayError("bad_request", "port: must be a number from 1 to 65535");
+  if (mac === null) throw refused("device_not_single");
+  if (known === undefined) throw refused("protocol_unknown");
+  if (!Number.isInteger(port) || port < 1 || port > 65_535) throw refused("port_invalid");
   return { device: mac, protocol: known, port };
 }

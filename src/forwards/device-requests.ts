@@ -1,10 +1,10 @@
 import type { Address } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import type { Session } from "../tunnel/session.ts";
 import type { HeldForwards, HeldForwardsDeps } from "./active-forwards.ts";
 import { type Opener, PortRefusal, type TunnelEnd } from "./opener.ts";
 import { placeOf } from "./place.ts";
+import { refused } from "./refusals.ts";
 import type { GrantedPort, PortRelease, PortRequest } from "./request.ts";
 import { DNS_PORT, FORWARDS } from "./saved.ts";
 
@@ -38,7 +38,7 @@ export class DeviceRequests {
     const until = { at: host.monotonic() + granted, date: new Date(host.now() + granted).toISOString() };
     const present = this.forwards.of(id);
     if (present === undefined) this.refuseMore(device);
-    if (port === DNS_PORT) throw new PortRefusal("refused", "port 53 is not forwarded");
+    if (port === DNS_PORT) throw new PortRefusal("refused", refused("dns_port_of_device"));
     const held =
       present ?? (await this.forwards.take({ ...id, fixed: null, address }, { until, preferred: external }));
     if (held.until !== null) held.until = until;
@@ -46,7 +46,7 @@ export class DeviceRequests {
     const { opened } = held.keeper;
     if (held.keeper.isOpen && opened !== null)
       return { external: opened.port.external, lifetimeMs: granted, address: opened.port.address };
-    const failure = held.keeper.failure ?? new GatewayError("timed_out", "the provider has not answered yet");
+    const failure = held.keeper.failure ?? refused("provider_silent");
     if (held.until !== null && present === undefined) await this.forwards.end(held);
     throw failure;
   }
@@ -62,7 +62,7 @@ export class DeviceRequests {
     );
     await Promise.all(all.filter(({ until }) => until !== null).map((held) => this.forwards.end(held)));
     if (all.some(({ until }) => until === null))
-      throw new PortRefusal("refused", "a person has forwarded this port");
+      throw new PortRefusal("refused", refused("forwarded_by_person"));
   }
 
   /** The provider's public address at the tunnel of a device; null if the provider does not say. */
@@ -92,13 +92,13 @@ export class DeviceRequests {
   private deviceAt(address: Address): Mac {
     const mac = parseMac(this.deps.devices.roster.holderOf(address) ?? "");
     if (mac !== null) return mac;
-    throw new PortRefusal("refused", "only a device on the LAN itself can be forwarded to");
+    throw new PortRefusal("refused", refused("device_not_on_lan"));
   }
 
   private refuseMore(device: Mac): void {
     const { all } = this.forwards;
     const asked = all.filter((held) => held.until !== null && held.device === device);
     if (asked.length >= MAX_OF_DEVICE || all.length >= FORWARDS.max)
-      throw new PortRefusal("exhausted", "there can be no more forwards");
+      throw new PortRefusal("exhausted", refused("forwards_full"));
   }
 }

@@ -1,12 +1,13 @@
 import { type Address, familyOf } from "../base/address.ts";
 import { Decision, effectBy, without } from "../base/decision.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
 import type { Texts } from "../base/saved.ts";
 import { type ActiveForward, type GivenId, idIn } from "./active-forward.ts";
 import { HeldForwards, type HeldForwardsDeps } from "./active-forwards.ts";
 import { DeviceRequests } from "./device-requests.ts";
 import type { TunnelEnd } from "./opener.ts";
+import { refused } from "./refusals.ts";
 import type { GrantedPort, PortRelease, PortRequest } from "./request.ts";
 import { DNS_PORT, FORWARDS, keyOf, type SavedForward } from "./saved.ts";
 import type { Forward, ForwardChange } from "./schema.ts";
@@ -65,26 +66,19 @@ export class Forwards {
   async put(given: GivenId, { external = null }: ForwardChange): Promise<Forward> {
     const id = idIn(given);
     const present = this.held.of(id);
-    if (id.port === DNS_PORT)
-      throw new GatewayError(
-        "bad_request",
-        "port: the kill switch keeps port 53, DNS, inside the tunnels; choose another port of the device",
-      );
+    if (id.port === DNS_PORT) throw refused("dns_port");
     const saved = { ...id, fixed: external, address: this.addressOf(id) ?? present?.address ?? null };
     await this.decision.change((forwards) => {
       const others = forwards.filter((each) => keyOf(each) !== keyOf(id));
       // Devices must not use up the forwards that people may have.
       if (others.length < FORWARDS.max) return [...others, saved];
-      throw new GatewayError(
-        "bad_request",
-        `port: there are ${FORWARDS.max} forwards, the maximum; remove one first`,
-      );
+      throw refused("limit_reached", { field: "port", of: "forwards", max: FORWARDS.max });
     });
     // A repeated request of a person is tried again.
     const held = isHeld(present, saved) ? await this.held.take(saved, null) : this.held.of(id);
     await Promise.race([held?.keeper.tried, this.deps.host.sleep(RESULT_WITHIN_MS)]);
     const [row] = held === undefined ? [] : await this.held.rows.of([held]);
-    if (row === undefined) throw new GatewayError("interrupted", "the forward was removed meanwhile");
+    if (row === undefined) throw refused("forward_removed");
     return row;
   }
 
@@ -99,7 +93,7 @@ export class Forwards {
     }
     await this.decision.remove(
       (forwards) => without(forwards, (each) => keyOf(each) === key),
-      new GatewayError("not_found", "there is no such forward; to list them: portcullis forwards"),
+      refused("forward_unknown"),
     );
   }
 

@@ -1,5 +1,6 @@
 import type { Server } from "../servers/schema.ts";
 import { type Opener, PortRefusal, type ProviderOpener } from "./opener.ts";
+import { refused } from "./refusals.ts";
 
 export type Openers = Readonly<Record<ProviderOpener, Opener>>;
 
@@ -25,7 +26,7 @@ export function openerFor(
   if (company.ports !== null) return openers[company.ports];
   throw new PortRefusal(
     "unsupported",
-    `${company.label}, whose server ${name} is, does not open ports; connect to a server of a provider that does, such as Proton VPN, Private Internet Access or AirVPN`,
+    refused("company_without_ports", { company: company.label, server: name }),
   );
 }
 
@@ -34,7 +35,7 @@ export const fixedPort: Opener = {
   kind: "fixed",
   contact: () => null,
   open: async (_, { protocol, external }) => {
-    if (external === null) throw new PortRefusal("unsupported", "a number is required: --external");
+    if (external === null) throw new PortRefusal("unsupported", refused("number_missing"));
     return {
       ...{ protocol, external, inside: external, address: null },
       renewAfterMs: Number.POSITIVE_INFINITY,

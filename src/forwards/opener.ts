@@ -73,8 +73,8 @@ export type RefusalReason = "unsupported" | "refused" | "exhausted";
 export class PortRefusal extends GatewayError {
   constructor(
     readonly reason: RefusalReason,
-    message: string,
+    { message, args }: Pick<GatewayError, "message" | "args">,
   ) {
-    super("unable", message);
+    super("unable", message, { args });
   }
 }

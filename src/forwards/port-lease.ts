@@ -1,7 +1,8 @@
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { pauseAfter } from "../tunnel/backoff.ts";
 import { type Opener, type OpenPort, PortRefusal, type TunnelEnd, type WantedPort } from "./opener.ts";
+import { refused } from "./refusals.ts";
 
 /** A NAT-PMP client repeats its request for a minute, but people wait for the result of the first one. */
 const ANSWER_WITHIN_MS = 15_000;
@@ -142,7 +143,7 @@ export class PortLease {
     const { way, why } = this.seen;
     await this.leave(way);
     if (way === null || why !== null) {
-      this.failure = new GatewayError("unable", why ?? "");
+      this.failure = refused("port_unplaced", { reason: why ?? "" });
       return Number.POSITIVE_INFINITY;
     }
     if (!this.isOpenOn(way) || this.remainingMs <= 0) {
@@ -221,7 +222,7 @@ export class PortLease {
     const done = new AbortController();
     const signal = ends === null ? late.signal : AbortSignal.any([ends, late.signal]);
     void this.deps.host.sleep(ANSWER_WITHIN_MS, done.signal).then(() => {
-      if (!done.signal.aborted) late.abort(new GatewayError("timed_out", SILENT));
+      if (!done.signal.aborted) late.abort(refused("provider_silent"));
     });
     const aborted = Promise.withResolvers<never>();
     // If the work throws before it is awaited, a later abort must not end the service.

@@ -1,7 +1,7 @@
-import { tunnelTitle } from "../shared/words.ts";
 import type { ActiveForward } from "./active-forward.ts";
 import { type OpenPort, PortRefusal, type TunnelEnd, type WantedPort } from "./opener.ts";
 import type { Opened } from "./port-lease.ts";
+import { refused } from "./refusals.ts";
 import type { ReservedPort } from "./reserved-port.ts";
 
 /** What the gateway itself uses. */
@@ -36,12 +36,12 @@ export function refuseTaken(
   if (held.protocol === "udp" && reserved.has(way.tunnel, inside))
     throw new PortRefusal(
       "exhausted",
-      `devices on the road come in at port ${inside} of the ${tunnelTitle(way.tunnel)}; choose another one`,
+      refused("port_taken", { by: "remote", port: inside, tunnel: way.tunnel }),
     );
   if (!othersOn(way, held, all).some(({ port }) => port.inside === inside)) return;
   throw new PortRefusal(
     "exhausted",
-    `port ${inside} of the ${tunnelTitle(way.tunnel)} already leads to another device or port; remove that forward first`,
+    refused("port_taken", { by: "forward", port: inside, tunnel: way.tunnel }),
   );
 }
 

@@ -1,9 +1,9 @@
 import { type Address, familyOf } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import { ROUTER_MARK } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { exchange, type NoAnswer, type Question } from "./exchange.ts";
 import { type Contact, InternetGateway, NotSpoken } from "./internet-gateway.ts";
+import { refused } from "./refusals.ts";
 import type { Granted, RouterRequest } from "./router-protocol.ts";
 import { ROUTER_PROTOCOL_NAMES, ROUTER_PROTOCOLS, type RouterProtocolName } from "./router-protocols.ts";
 
@@ -59,7 +59,7 @@ export class HomeRouter {
     }
     const names = all.map((protocol) => ROUTER_PROTOCOLS[protocol].title).join(", ");
     const why = refusals.length === 0 ? `it does not answer ${names}` : refusals.join("; ");
-    throw new GatewayError("unable", `the home router ${request.router} forwards no port by itself (${why})`);
+    throw refused("home_router_refused", { router: request.router, reason: why });
   }
 
   /** Asks it to forget the mapping. What it answers has no effect. */

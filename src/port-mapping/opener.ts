@@ -1,6 +1,6 @@
 import { type Address, addressOf, familyOf, isPrivate, isPublic, mustParseAddress } from "../base/address.ts";
 import type { Bus } from "../base/bus.ts";
-import { GatewayError } from "../base/errors.ts";
+import type { GatewayError } from "../base/errors.ts";
 import {
   type Contact,
   type Opener,
@@ -22,6 +22,7 @@ import {
   RESULT,
   SERVER_PORT,
 } from "./nat-pmp.ts";
+import { refused } from "./refusals.ts";
 
 /** Providers want a short lifetime: a port that is no longer used is free after a minute. */
 const LIFETIME_S = 60;
@@ -72,7 +73,7 @@ export class NatPmpOpener implements Opener {
     const request = { asks: "mapping", protocol, internal, external: external ?? 0 } as const;
     const answer = await this.mapping(way, { ...request, lifetime: LIFETIME_S }, signal);
     if (answer.external === 0 || answer.lifetime === 0)
-      throw new GatewayError("unable", `${serverOf(way).address} opened no port, although it says so`);
+      throw refused("nat_pmp_untrue", { address: serverOf(way).address });
     const lifetimeMs = Math.min(answer.lifetime, LIFETIME_S) * 1000;
     return {
       protocol,
@@ -149,8 +150,7 @@ export class NatPmpOpener implements Opener {
 
 function serverOf({ session }: TunnelEnd): Server {
   const address = gatewayOf(session);
-  if (address === null)
-    throw new PortRefusal("unsupported", "NAT-PMP needs a tunnel with an IPv4 address; use another server");
+  if (address === null) throw new PortRefusal("unsupported", refused("nat_pmp_without_ipv4"));
   return { address, link: session.link, mark: exitMarkOf(session.mark) };
 }
 
@@ -166,22 +166,16 @@ function gatewayOf({ server }: Session): Address | null {
 }
 
 function refusalOf(outcome: Outcome, { address }: Server): GatewayError {
-  if (outcome === "silent") return new GatewayError("unable", `${address} does not answer. ${NO_NAT_PMP}`);
-  if (outcome === "closed") return new PortRefusal("unsupported", `${address} has no NAT-PMP. ${NO_NAT_PMP}`);
+  if (outcome === "silent") return refused("nat_pmp_silent", { address });
+  if (outcome === "closed") return new PortRefusal("unsupported", refused("nat_pmp_closed", { address }));
   switch (outcome.result) {
     case RESULT.refused:
-      return new PortRefusal("refused", `${address} opens no ports for this key. ${NO_NAT_PMP}`);
+      return new PortRefusal("refused", refused("nat_pmp_refused", { address }));
     case RESULT.network:
-      return new GatewayError("unable", `${address} opens no ports now: its own network is down`);
+      return refused("nat_pmp_down", { address });
     case RESULT.resources:
-      return new PortRefusal(
-        "exhausted",
-        `${address} opens no more ports for this key; remove one that you do not need`,
-      );
+      return new PortRefusal("exhausted", refused("nat_pmp_exhausted", { address }));
     default:
-      return new PortRefusal("refused", `${address} opens no port (NAT-PMP result ${outcome.result})`);
+      return new PortRefusal("refused", refused("nat_pmp_failed", { address, result: outcome.result }));
   }
 }
-
-const NO_NAT_PMP =
-  "With Proton, make the key with NAT-PMP on, for a P2P server; other providers may forward no ports";

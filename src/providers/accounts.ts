@@ -1,6 +1,6 @@
 import type { Alarm } from "../base/alert.ts";
 import type { Bus } from "../base/bus.ts";
-import { GatewayError } from "../base/errors.ts";
+import type { GatewayError } from "../base/errors.ts";
 import { Queue } from "../base/queue.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Managed } from "../servers/schema.ts";
@@ -9,6 +9,7 @@ import type { Host, Send } from "../system/host.ts";
 import type { PastConnections } from "../tunnel/past-connections.ts";
 import { apiOf, isGiven } from "./given.ts";
 import type { Account, VpnProvider } from "./provider.ts";
+import { refused } from "./refusals.ts";
 import { nameOf, type Registrations } from "./registrations.ts";
 import type { Credentials, LoggedOut, ShownAccount } from "./schema.ts";
 
@@ -136,8 +137,7 @@ export class Accounts {
   choose(name: Managed): Promise<void> {
     return this.queue.add(async () => {
       if (name === nameOf(this.deps.registrations.current().provider)) return;
-      if (this.deps.inUse())
-        throw new GatewayError("bad_request", "name: a tunnel uses a server of managed; disconnect first");
+      if (this.deps.inUse()) throw refused("managed_in_use");
       await this.use(name);
     });
   }
@@ -188,7 +188,7 @@ export class Accounts {
 
   private assertUnused(): void {
     if (!this.deps.inUse()) return;
-    throw new GatewayError("unable", "a tunnel uses the account; disconnect first: portcullis disconnect");
+    throw refused("account_in_use");
   }
 
   /** Only the current provider's account is used. */
@@ -204,12 +204,8 @@ export class Accounts {
 const OVERRULED = "the account in the settings is used instead: --managed-key-file and --managed-address";
 
 function noAccount(provider?: VpnProvider): GatewayError {
-  const where = provider === undefined ? "" : ` at ${provider.label}`;
   const option = provider === undefined ? "" : ` --provider ${provider.name}`;
-  return new GatewayError(
-    "not_found",
-    `there is no account${where} here; log in with: portcullis account login${option}`,
-  );
+  return refused("account_none", { provider: provider?.label ?? "any", option });
 }
 
 /** Null is the first. Throws `bad_request` for an unknown name. */
@@ -217,5 +213,5 @@ export function providerNamed(providers: readonly VpnProvider[], name: string | 
   const found = name === null ? providers[0] : providers.find((each) => each.name === name);
   if (found !== undefined) return found;
   const known = providers.map((each) => `${each.name} (${each.label})`).join(", ");
-  throw new GatewayError("bad_request", `provider: unknown name; known providers: ${known}`);
+  throw refused("provider_unknown", { known });
 }

@@ -2,14 +2,15 @@ import type { Static, TSchema } from "typebox";
 import { type Checker, jsonIn } from "../base/checker.ts";
 import { GatewayError, messageOf } from "../base/errors.ts";
 import type { HttpsAnswer } from "../system/host.ts";
+import { refused } from "./refusals.ts";
 
 /** The provider refused, and so changed nothing; `reason` is its own code. */
 export class Refusal extends GatewayError {
   constructor(
     readonly reason: string,
-    message: string,
+    { message, args }: GatewayError,
   ) {
-    super("unable", message);
+    super("unable", message, { args });
   }
 }
 
@@ -38,14 +39,15 @@ export function checkedJson<T extends TSchema>(
 }
 
 export function malformed(what: string): never {
-  throw unable(`the provider's answer contains no usable ${what}; try again later`);
+  throw refused("provider_answer_unusable", { what_for: what });
 }
 
 /** The error for a status that means the same at every provider, or null. */
 export function commonRefusalIn(answer: HttpsAnswer): GatewayError | null {
   const { status } = answer;
-  if (status === 429) return new Refusal("TOO_MANY_REQUESTS", `too many attempts; ${waitIn(answer)}`);
-  if (status >= 500) return unable(`the provider has an internal problem (HTTP ${status}); try again later`);
+  if (status === 429)
+    return new Refusal("TOO_MANY_REQUESTS", refused("provider_limits", { seconds: waitIn(answer) }));
+  if (status >= 500) return refused("provider_down", { status });
   return null;
 }
 
@@ -56,11 +58,7 @@ export function masked(account: string): string {
 
 const SHOWN_CHARACTERS = 4;
 
-export function unable(message: string): GatewayError {
-  return new GatewayError("unable", message);
-}
-
 function waitIn({ headers }: HttpsAnswer): string {
   const seconds = headers["retry-after"] ?? "";
-  return /^[1-9][0-9]{0,4}$/.test(seconds) ? `try again in ${seconds} seconds` : "try again in a few minutes";
+  return /^[1-9][0-9]{0,4}$/.test(seconds) ? seconds : "unknown";
 }

@@ -1,11 +1,11 @@
 import { parseAddress } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { apiOf } from "./given.ts";
 import type { Connections, PortOfProvider, ServerToRegister } from "./provider.ts";
+import { refused } from "./refusals.ts";
 import type { Registrations } from "./registrations.ts";
 
 interface Deps {
@@ -25,8 +25,7 @@ export class ServerConnections {
   async register({ name, config }: Server, send: Send): Promise<Config> {
     const connections = this.current();
     const address = parseAddress(config.peer.endpoint.host);
-    if (connections === null || address === null)
-      throw new GatewayError("unable", `${name} needs an account at its provider`);
+    if (connections === null || address === null) throw refused("account_needed", { server: name });
     const { interface: own, peer } = await connections.registerWith({ name, address }, send);
     const { dns } = config.interface;
     return { interface: { ...own, ...(dns.length > 0 && { dns }) }, peer };

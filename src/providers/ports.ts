@@ -5,6 +5,7 @@ import type { Send } from "../system/host.ts";
 import { Refusal } from "./answers.ts";
 import type { ServerConnections } from "./connections.ts";
 import type { PortOfProvider, ServerToRegister } from "./provider.ts";
+import { refused } from "./refusals.ts";
 
 interface Deps {
   connections: Pick<ServerConnections, "forwardPort">;
@@ -62,21 +63,20 @@ export class AccountOpener implements Opener {
     const { connections, send } = this.deps;
     const forwarded = await connections.forwardPort(server, send(signal)).catch((error: unknown) => {
       signal.throwIfAborted();
-      if (error instanceof Refusal) throw new PortRefusal("refused", error.message);
+      if (error instanceof Refusal) throw new PortRefusal("refused", error);
       throw error;
     });
     if (forwarded !== null) return forwarded;
-    throw new PortRefusal("unsupported", `${server.name} is not a server of the account in use`);
+    throw new PortRefusal("unsupported", refused("server_not_of_account", { server: server.name }));
   }
 }
 
 function serverOf({ tunnel, session: { server, endpoint } }: TunnelEnd): ServerToRegister {
-  if (tunnel !== MAIN)
-    throw new PortRefusal("unsupported", "PIA's port can be opened on the main tunnel only; use that one");
+  if (tunnel !== MAIN) throw new PortRefusal("unsupported", refused("pia_port_elsewhere"));
   if (server.opensPorts === false)
     throw new PortRefusal(
       "unsupported",
-      `PIA opens no ports in the region of ${server.name} (${server.location}); connect to another region, outside the United States`,
+      refused("pia_region_without_ports", { server: server.name, location: server.location }),
     );
   return { name: server.name, address: endpoint.address };
 }

@@ -1,5 +1,4 @@
 import { Value } from "typebox/value";
-import { GatewayError } from "../base/errors.ts";
 import { SavedChoice } from "../base/saved.ts";
 import type { Settings } from "../base/settings.ts";
 import { Managed, OWN_LIST } from "../servers/schema.ts";
@@ -7,6 +6,7 @@ import type { Store } from "../store/store.ts";
 import { isGiven } from "./given.ts";
 import { VPN_PROVIDERS } from "./list.ts";
 import type { Registration, RegistrationSlot, VpnProvider } from "./provider.ts";
+import { refused } from "./refusals.ts";
 
 /** `damaged`: the stored text is not a registration. It is not used, but the operator is told. */
 export interface Registered {
@@ -91,10 +91,11 @@ export class Registrations {
   assertNone(provider: VpnProvider): void {
     const registration = this.of(provider) ?? DAMAGED;
     if (registration === DAMAGED) return;
-    throw new GatewayError(
-      "unable",
-      `there already is an account at ${provider.label} here, with the registration "${registration.name}"; log out first: portcullis account logout --provider ${provider.name}`,
-    );
+    throw refused("account_exists", {
+      provider: provider.label,
+      name: registration.name,
+      command: `portcullis account logout --provider ${provider.name}`,
+    });
   }
 
   /** The first one that can be read, or else the first that is damaged. */

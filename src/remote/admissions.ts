@@ -1,16 +1,15 @@
 import { addressOf, isLinkLocal, type Prefix, prefixOf } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
 import { without } from "../base/decision.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Store } from "../store/store.ts";
 import type { Decided, RemoteDevices } from "./devices.ts";
-import { refusal } from "./endpoint.ts";
 import { freeKey, freeName, gatewayKey, named } from "./identity.ts";
 import type { InboundPath } from "./inbound-path.ts";
 import { freeNumber, gatewayIn, numberOf } from "./networks.ts";
+import { refused } from "./refusals.ts";
 import { type Access, addressesOf, idOf, REMOTE_PEERS, type RemotePeer } from "./saved.ts";
 import type { AddedRemoteDevice, NewRemoteDevice, RemoteDeviceChange } from "./schema.ts";
 
@@ -68,7 +67,7 @@ export class Admissions {
     const { devices, remote } = this.deps;
     const peer = named(this.known, nameOrId);
     if (name === undefined && exit === undefined && lan === undefined)
-      throw new GatewayError("bad_request", "name, exit or lan is required");
+      throw refused("required", { field: "name, exit or lan" });
     if (name !== undefined) freeName(this.known, name, peer.id);
     if (name !== undefined || exit !== undefined)
       await devices.assign(peer.id, {
@@ -117,28 +116,18 @@ export class Admissions {
   private assertOn(): Access {
     const { access } = this.deps.remote;
     if (access?.on === true) return access;
-    throw new GatewayError(
-      "unable",
-      "remote access is off; to turn it on, type on the gateway: sudo portcullis remote on",
-    );
+    throw refused("remote_off");
   }
 
   /** What a person has decided for a former device must not hold for another one. */
   private freeId(access: Access): Prefix {
     const { peers } = this.deps.remote;
     if (peers.length >= REMOTE_PEERS.max)
-      throw refusal(
-        "name",
-        `there are ${REMOTE_PEERS.max} devices on the road, the maximum; remove one first`,
-      );
+      throw refused("limit_reached", { field: "name", of: "remotes", max: REMOTE_PEERS.max });
     const taken = peers.map(({ id }) => numberOf(addressOf(id)));
     const decided = this.deps.decided();
     const number = freeNumber(taken, (each) => !decided.has(idOf(access, each)));
-    if (number === null)
-      throw refusal(
-        "name",
-        "schedules, rules or lists of names still name former devices with all addresses; remove some first",
-      );
+    if (number === null) throw refused("remote_ids_taken");
     return idOf(access, number);
   }
 }

@@ -1,11 +1,11 @@
 import type { Prefix } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { randomUla } from "../network/ula.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
-import { endpointIn, refusal } from "./endpoint.ts";
+import { endpointIn } from "./endpoint.ts";
 import { chosenNetworks, type Networks } from "./networks.ts";
+import { refused } from "./refusals.ts";
 import type { Access } from "./saved.ts";
 import type { RemoteChoice } from "./schema.ts";
 
@@ -28,8 +28,7 @@ export function accessFor(choice: RemoteChoice, before: Access | null, deps: Dep
   const { port, endpoint, through } = choice;
   if (through !== null) deps.tunnels.named(through, "through");
   const chosen = port ?? before?.port ?? DEFAULT_PORT;
-  if (!Number.isInteger(chosen) || chosen < 1 || chosen > 65_535)
-    throw refusal("port", "must be a number from 1 to 65535");
+  if (!Number.isInteger(chosen) || chosen < 1 || chosen > 65_535) throw refused("port_invalid");
   const { ipv4, ipv6 } = before ?? freeNetworks(deps);
   const isAsked = through !== null && port === null;
   return {
@@ -50,5 +49,5 @@ function freeNetworks({ killSwitch, ula, devices }: Deps): Networks {
     !devices.roster.hasPrefixIn(prefix);
   const found = chosenNetworks(ula ?? randomUla(), isFree);
   if (found !== null) return found;
-  throw new GatewayError("unable", "no network of 10.0.0.0/8 is free for devices on the road");
+  throw refused("remote_networks_taken");
 }

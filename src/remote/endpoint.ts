@@ -1,5 +1,5 @@
 import { type Address, isIpv6, isPublic } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
+import { refused } from "./refusals.ts";
 import { isEndpointHost } from "./saved.ts";
 import type { ByHand } from "./schema.ts";
 
@@ -25,11 +25,7 @@ export function endpointIn(text: string, port: number): Endpoint {
   const [, bracketed, plain, given] = /^(?:\[([0-9a-fA-F:.]+)\]|([^:[\]]+))(?::(\d{1,5}))?$/.exec(text) ?? [];
   const host = (isIpv6(text) ? text : (bracketed ?? plain ?? "")).toLowerCase();
   const number = given === undefined ? port : Number(given);
-  if (!isEndpointHost(host) || number < 1 || number > 65_535)
-    throw refusal(
-      "endpoint",
-      "must be a name or an address, with a port if it is another: home.example.org:51820",
-    );
+  if (!isEndpointHost(host) || number < 1 || number > 65_535) throw refused("endpoint_invalid");
   return { host, port: number };
 }
 
@@ -37,8 +33,4 @@ export function endpointIn(text: string, port: number): Endpoint {
 export function publicAddressIn(uplinkAddresses: readonly Address[]): Address | null {
   const known = uplinkAddresses.filter(isPublic);
   return known.find((address) => !isIpv6(address)) ?? known[0] ?? null;
-}
-
-export function refusal(field: string, what: string): GatewayError {
-  return new GatewayError("bad_request", `${field}: ${what}`);
 }

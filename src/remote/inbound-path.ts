@@ -1,4 +1,3 @@
-import { GatewayError } from "../base/errors.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import { LEAST_MTU, linkMtuOf } from "../tunnel/mtu.ts";
@@ -7,6 +6,7 @@ import { carriedBy } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import { type Endpoint, noEndpoint } from "./endpoint.ts";
+import { refused } from "./refusals.ts";
 import type { Access } from "./saved.ts";
 import type { ByHand, EntryPoint } from "./schema.ts";
 import { noPort, type TunnelPort } from "./tunnel-port.ts";
@@ -42,7 +42,7 @@ export class InboundPath {
   /** The same for a device that is being added. */
   assertEndpoint(): Endpoint {
     const { endpoint } = this;
-    if (endpoint === null) throw new GatewayError("unable", this.whyNone);
+    if (endpoint === null) throw refused("endpoint_missing", { reason: this.whyNone });
     return endpoint;
   }
 

@@ -1,6 +1,6 @@
 import { isIpv6, lengthOf, type Prefix, parsePrefix } from "../base/address.ts";
 import type { Bus } from "../base/bus.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import { shared } from "../base/readings.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Store } from "../store/store.ts";
@@ -9,6 +9,7 @@ import type { InterfacePeer } from "../wireguard/interface.ts";
 import type { RemoteDevices, RemoteEvents } from "./devices.ts";
 import { RemoteLink, type WantedLink } from "./link.ts";
 import { gatewayIn } from "./networks.ts";
+import { refused } from "./refusals.ts";
 import { type Access, addressesOf, REMOTE_PRIVATE_KEY } from "./saved.ts";
 
 interface Deps {
@@ -74,8 +75,7 @@ export class RemoteInterface {
   private wanted(access: Access): WantedLink {
     const { store, killSwitch, remote, wayIn } = this.deps;
     const privateKey = REMOTE_PRIVATE_KEY.read(store);
-    if (privateKey === null)
-      throw new GatewayError("unable", "the gateway's own key for remote access is lost: turn it on again");
+    if (privateKey === null) throw refused("own_key_lost");
     const hasIpv6 = killSwitch.network.ipv6 === "on";
     return {
       privateKey,

@@ -1,5 +1,4 @@
 import { type Address, familyOf, type Prefix, prefixOf } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import { MARK_MASK, REMOTE_MARK } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { type AddressedLink, showAddresses } from "../system/ip.ts";
@@ -17,6 +16,7 @@ import {
   uapiText,
 } from "../wireguard/interface.ts";
 import { publicKeyOf } from "../wireguard/key.ts";
+import { refused } from "./refusals.ts";
 
 /** Userspace programs have needed seconds on a machine with ninety programs that wanted to run. */
 const ANSWERS_WITHIN_MS = 10_000;
@@ -91,11 +91,7 @@ export class RemoteLink {
     for (;;) {
       const told = await this.links.read(this.name);
       if (told !== null || !(await this.exists())) return told;
-      if (this.host.monotonic() > deadline)
-        throw new GatewayError(
-          "kernel_refused",
-          `the interface ${this.name} does not answer: the machine is too busy, or another program has made it`,
-        );
+      if (this.host.monotonic() > deadline) throw refused("link_silent", { link: this.name });
       await this.host.sleep(ANSWER_POLL_MS);
     }
   }

@@ -1,4 +1,4 @@
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { type GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import { type Opener, type OpenPort, PortRefusal, type TunnelEnd } from "../forwards/opener.ts";
@@ -10,6 +10,7 @@ import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Host } from "../system/host.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
+import { refused } from "./refusals.ts";
 
 /** What the provider is asked for. */
 export interface WantedTunnelPort {
@@ -91,10 +92,7 @@ export class TunnelPort {
     const { host, openerFor, isForwarded, onPort } = this.deps;
     const check = (port: number) => {
       if (!isForwarded(tunnel, port)) return;
-      throw new PortRefusal(
-        "exhausted",
-        `port ${port} of the ${tunnelTitle(tunnel)} leads to a device; remove that forward first, or give another: --port`,
-      );
+      throw new PortRefusal("exhausted", refused("port_forwarded", { port, tunnel }));
     };
     const lease: PortLease = new PortLease({
       host,
@@ -143,10 +141,7 @@ export class TunnelPort {
 
 /** What to do if the provider opens none. */
 export function noPort(trouble: string | null, tunnel: string): GatewayError {
-  return new GatewayError(
-    "unable",
-    `through: the provider of the ${tunnelTitle(tunnel)} opens no port: ${trouble ?? "it does not answer"}. If it forwards one that you have set on its site, give its number: --port`,
-  );
+  return refused("provider_opens_none", { tunnel, reason: trouble ?? "it does not answer" });
 }
 
 function contactOf({ way, opener }: Pick<Opened, "way" | "opener">) {

@@ -1,10 +1,10 @@
-import { GatewayError } from "../base/errors.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import { pairOf, titleOf } from "../servers/hops.ts";
 import { MAX_ASKED, type Place, spread } from "../servers/place.ts";
 import { keyedLike } from "../servers/quantum.ts";
 import type { Server } from "../servers/schema.ts";
 import { reachedLike } from "../servers/transport.ts";
+import { refused } from "./refusals.ts";
 
 /**
  * Other servers of the place that was requested, or if that was one server, of its city or else its country. They are a
@@ -28,7 +28,7 @@ export function elsewhere(
     if (place !== null && servers.length > 0) return { ...place, servers };
   }
   const where = found === null ? `the city and the country of ${titleOf(current)}` : wanted;
-  throw new GatewayError("unable", `there is no other server in ${where}`);
+  throw refused("nowhere_else", { place: where });
 }
 
 function placeOf(

@@ -1,4 +1,3 @@
-import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
 import { listIn, SavedList } from "../base/saved.ts";
 import type { Values } from "../devices/by-time.ts";
@@ -13,6 +12,7 @@ import { rateText } from "../shared/rates.ts";
 import { tunnelTitle } from "../shared/words.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import { assertTunnelName } from "../tunnel/name.ts";
+import { refused } from "./refusals.ts";
 import { DAYS, type Day, SavedSchedule, type ScheduleBody } from "./schema.ts";
 
 /** A time of day on some days of the week. */
@@ -58,11 +58,10 @@ const storedIn = listIn(SavedSchedule);
 export function scheduleIn(name: string, body: ScheduleBody): Schedule {
   nameIn("name", name);
   for (const field of ["at", "until"] as const)
-    if (!TIME.test(body[field] ?? "00:00"))
-      throw refusal(`${field}: must be a time of 24 hours, such as 21:00 or 07:30`);
+    if (!TIME.test(body[field] ?? "00:00")) throw refused("time_invalid", { field });
   const { tunnel, device, shared_rate, shared_quota } = body;
   if ([tunnel, device, shared_rate, shared_quota].filter((each) => each !== undefined).length !== 1)
-    throw refusal("either tunnel, device, shared_rate or shared_quota is required");
+    throw refused("one_of_required", { fields: "tunnel, device, shared_rate or shared_quota" });
   return tunnel === undefined ? timedIn(name, body) : moveIn(name, tunnel, body);
 }
 
@@ -136,29 +135,27 @@ function moveIn(
   { exit, rate, quota, at, until, every_hours, days }: ScheduleBody,
 ): Move {
   assertTunnelName(tunnel, "tunnel");
-  if ([exit, rate, quota, until].some((each) => each !== undefined))
-    throw refusal("exit, rate, quota and until are not for a tunnel");
+  if ([exit, rate, quota, until].some((each) => each !== undefined)) throw refused("not_for_tunnel");
   if (every_hours !== undefined && at === undefined && days === undefined)
     return { name, do: "move", tunnel, when: { everyHours: every_hours } };
-  if (at === undefined || every_hours !== undefined)
-    throw refusal("either at, with days if you like, or every_hours is required");
+  if (at === undefined || every_hours !== undefined) throw refused("time_required");
   return { name, do: "move", tunnel, when: { at, days: sorted(days) } };
 }
 
 function timedIn(name: string, body: ScheduleBody): TimedAction {
   const { device, at, until, every_hours, days } = body;
-  if (every_hours !== undefined) throw refusal("every_hours is for a tunnel");
+  if (every_hours !== undefined) throw refused("only_for_tunnel");
   const deed = device === undefined ? sharedIn(body) : deedIn(device, body);
   if (at === undefined || until === undefined)
-    throw refusal(`at and until are required for ${device === undefined ? `shared_${deed.do}` : "a device"}`);
-  if (until === at) throw refusal("until: must differ from at");
+    throw refused("times_required", { of: device === undefined ? `shared_${deed.do}` : "device" });
+  if (until === at) throw refused("times_equal");
   return { name, ...deed, when: { at, until, days: sorted(days) } };
 }
 
 /** What a device has. */
 function deedIn(device: string, { exit, rate, quota }: ScheduleBody): Action {
   if ([exit, rate, quota].filter((each) => each !== undefined).length !== 1)
-    throw refusal("either exit, rate or quota is required for a device");
+    throw refused("one_of_required_for_device");
   const who = deviceIdIn(device, "device");
   const isSingle = parseLimitId(who) !== null;
   if (rate !== undefined) {
@@ -172,17 +169,15 @@ function deedIn(device: string, { exit, rate, quota }: ScheduleBody): Action {
 
 /** What all others have. */
 function sharedIn({ exit, rate, quota, shared_rate, shared_quota = null }: ScheduleBody): Action {
-  if ([exit, rate, quota].some((each) => each !== undefined))
-    throw refusal("exit, rate and quota are for a device");
+  if ([exit, rate, quota].some((each) => each !== undefined)) throw refused("only_for_device");
   if (shared_rate !== undefined)
     return { do: "rate", who: EVERYBODY_ELSE, value: rateIn(true, shared_rate, "shared_rate") };
   return { do: "quota", who: EVERYBODY_ELSE, value: quotaIn(true, shared_quota, "shared_quota") };
 }
 
 function exitIn(exit: string): string {
-  if (isOutside(exit))
-    throw refusal("exit: direct cannot be scheduled, because it leads outside the tunnel; set it by hand");
-  if (parseDefaultExit(exit) === null) throw refusal("exit: must be the name of a tunnel, or blocked");
+  if (isOutside(exit)) throw refused("direct_scheduled");
+  if (parseDefaultExit(exit) === null) throw refused("exit_unschedulable");
   return exit;
 }
 
@@ -196,8 +191,4 @@ function parsed({ name, ...body }: { name: string } & ScheduleBody): Schedule | 
   } catch {
     return null;
   }
-}
-
-function refusal(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
 }

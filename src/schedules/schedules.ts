@@ -4,7 +4,7 @@ import { type AlertArgs, SCHEDULE_FAULTS } from "../base/alert-rows.ts";
 import { untilBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
 import { Decision, type Effect } from "../base/decision.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import { english } from "../base/message.ts";
@@ -16,6 +16,7 @@ import { EVERYBODY_ELSE, type LimitId } from "../devices/id.ts";
 import { Quota, Rate } from "../devices/values.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import type { Host } from "../system/host.ts";
+import { refused } from "./refusals.ts";
 import {
   type ActionKind,
   bodyOf,
@@ -142,10 +143,7 @@ export class Schedules {
     await this.decision.change((before) => {
       const all = new Map(before).set(name, schedule);
       if (all.size <= SCHEDULES.max) return byName(inOrder(all.values()));
-      throw new GatewayError(
-        "bad_request",
-        `name: there are ${SCHEDULES.max} schedules, the maximum; remove one first`,
-      );
+      throw refused("limit_reached", { field: "name", of: "schedules", max: SCHEDULES.max });
     });
   }
 
@@ -156,7 +154,7 @@ export class Schedules {
     await this.decision.remove((before) => {
       const all = new Map(before);
       return all.delete(name) ? all : null;
-    }, new GatewayError("not_found", "name: there is no schedule of this name"));
+    }, refused("schedule_unknown"));
   }
 
   /**

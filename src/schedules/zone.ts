@@ -1,5 +1,5 @@
-import { GatewayError } from "../base/errors.ts";
 import { SavedChoice } from "../base/saved.ts";
+import { refused } from "./refusals.ts";
 
 /** What holds until a person chooses a zone over the interface. */
 const AS_CLOCK = "that of the gateway's clock";
@@ -21,11 +21,7 @@ export function zoneIn(text: string): string | null {
 /** What is kept for a zone; throws if there is none of this name. */
 export function zoneText(zone: string | null): string {
   if (zone === null) return AS_CLOCK;
-  if (!isZone(zone))
-    throw new GatewayError(
-      "bad_request",
-      "time_zone: there is no time zone of this name; take one such as Europe/Berlin, or null for that of the gateway's clock",
-    );
+  if (!isZone(zone)) throw refused("zone_unknown");
   return zone;
 }
 

@@ -1,10 +1,8 @@
 import { Value } from "typebox/value";
 import type { Endpoint } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
 import { SavedChoice } from "../base/saved.ts";
 import { MAX_SERVERS } from "../shared/config-files.ts";
-import { PROVIDER_WORDS } from "../shared/words.ts";
 import { parseConfig } from "../wireguard/config.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { customServer, whereIn } from "./custom.ts";
@@ -13,6 +11,7 @@ import { likeliest } from "./likeness.ts";
 import type { List } from "./lists/list.ts";
 import type { ManagedList, OwnEnd } from "./managed.ts";
 import { isIn, MAX_OFFERED, type Place, spotNamed, spread } from "./place.ts";
+import { refused } from "./refusals.ts";
 import { MAX_STORED_BYTES, sizeOf, sizeOfAll } from "./room.ts";
 import {
   type CustomServer,
@@ -235,7 +234,7 @@ export class Catalogue {
     const spot = spotNamed(key, this.listed(provider), field);
     if (spot !== null) return { ...spot, name, provider };
     const meant = likeliest(key, this.places(provider));
-    return notFound(field, provider, "server, country or city", meant);
+    return notFound(field, provider, "place", meant);
   }
 
   private exitsIn(spot: NamedSpot, entry: Server | NamedSpot, isMeasured: IsMeasured): Place {
@@ -245,9 +244,7 @@ export class Catalogue {
       fits: (each) => (isServer(entry) ? areFit(each, entry) : exitFault(each) === null),
     });
     if (exits.servers.length > 0) return exits;
-    return refuse(
-      `server: no server in ${spot.name} can be reached through another server; leave out via or choose another place`,
-    );
+    throw refused("place_without_exit", { place: spot.name });
   }
 
   private entriesIn(spot: NamedSpot, exit: Server | Place, isMeasured: IsMeasured): Place {
@@ -258,9 +255,7 @@ export class Catalogue {
     });
     if (entries.servers.length > 0) return entries;
     const fault = "servers" in exit ? null : exitFault(exit);
-    return refuse(
-      fault ?? `via: no server in ${spot.name} can be the entry for ${exit.name}; choose another place`,
-    );
+    throw fault ?? refused("place_without_entry", { place: spot.name, server: exit.name });
   }
 
   /** A place with as many of its servers as fit: all whose round trip is known, and a random selection of the others. */
@@ -284,16 +279,10 @@ export class Catalogue {
 
   private add(provider: Stored, server: Server): void {
     const servers = this.stored[provider];
-    if (servers.has(server.name)) refuse("name: is taken; remove that server first or choose another name");
-    if (servers.size >= MAX_SERVERS)
-      refuse(
-        `name: there are ${MAX_SERVERS} among ${PROVIDER_WORDS[provider].servers}, the maximum; remove some first`,
-      );
+    if (servers.has(server.name)) throw refused("server_name_taken");
+    if (servers.size >= MAX_SERVERS) throw refused("servers_full", { of: provider, max: MAX_SERVERS });
     const bytes = this.bytes + sizeOf(server);
-    if (bytes > MAX_STORED_BYTES)
-      refuse(
-        `name: there is no room for it: your own servers and the imported ones may take ${MAX_STORED_BYTES} bytes together; remove some first`,
-      );
+    if (bytes > MAX_STORED_BYTES) throw refused("servers_too_large", { max: MAX_STORED_BYTES });
     this.store.insert(server);
     servers.set(server.name, server);
     this.bytes = bytes;
@@ -326,16 +315,13 @@ function isServer(found: Server | NamedSpot): found is Server {
   return "config" in found;
 }
 
-function refuse(message: string): never {
-  throw new GatewayError("bad_request", message);
-}
-
 /** 404 is for the subject of the request; a wrong `via` is a bad request. */
-function notFound(field: string, provider: Provider, what = "server", meant: string | null = null): never {
+function notFound(
+  field: string,
+  provider: Provider,
+  kind: "server" | "place" = "server",
+  meant: string | null = null,
+): never {
   const code = field === "via" ? "bad_request" : "not_found";
-  const hint = meant === null ? "" : `; did you mean ${meant}?`;
-  throw new GatewayError(
-    code,
-    `${field}: there is no ${what} of this name among ${PROVIDER_WORDS[provider].servers}${hint}`,
-  );
+  throw refused("server_unknown", { field, kind, of: provider, meant: meant ?? "none" }, { code });
 }

@@ -1,10 +1,10 @@
-import { GatewayError } from "../base/errors.ts";
 import { nameIn } from "../base/name.ts";
 import { AMNEZIA_NAMES } from "../wireguard/amnezia.ts";
 import type { AmneziaName } from "../wireguard/amnezia-schema.ts";
 import { fieldOf } from "../wireguard/fields.ts";
 import { configFrom, type FieldName, type Fieldset } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";
+import { refused } from "./refusals.ts";
 import type { CustomServer, Server } from "./schema.ts";
 import { placeOf } from "./tree.ts";
 
@@ -55,10 +55,7 @@ const MAX_LOCATION = 200;
 /** Free text without control characters, because it is shown in terminals and on web pages. */
 function locationIn(location: string): string {
   if (location.length > MAX_LOCATION || !location.isWellFormed() || /\p{Cc}/u.test(location)) {
-    throw new GatewayError(
-      "bad_request",
-      `location: must be at most ${MAX_LOCATION} characters without control characters`,
-    );
+    throw refused("location_invalid", { max: MAX_LOCATION });
   }
   return location;
 }

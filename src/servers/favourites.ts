@@ -1,9 +1,9 @@
 import type { Bus } from "../base/bus.ts";
-import { GatewayError } from "../base/errors.ts";
 import { isName, nameIn } from "../base/name.ts";
 import { listIn, SavedList, type Texts } from "../base/saved.ts";
 import { PROVIDER_WORDS } from "../shared/words.ts";
 import type { Catalogue } from "./catalogue.ts";
+import { refused } from "./refusals.ts";
 import { Favourite, type Provider } from "./schema.ts";
 
 const storedIn = listIn(Favourite);
@@ -46,10 +46,7 @@ export class Favourites {
     if (saved.some((each) => Bun.deepEquals(each, favourite))) return;
     const kept = saved.length < FAVOURITES.max ? saved : this.list();
     if (kept.length >= FAVOURITES.max)
-      throw new GatewayError(
-        "bad_request",
-        `server: there are ${FAVOURITES.max} favourites, the maximum; remove one first`,
-      );
+      throw refused("limit_reached", { field: "server", of: "favourites", max: FAVOURITES.max });
     this.save([...kept, favourite]);
   }
 
@@ -88,9 +85,11 @@ export class Favourites {
 
   private refuseUnknown(favourite: Favourite): void {
     if (!this.exists(favourite))
-      throw new GatewayError(
-        "not_found",
-        `server: there is no server of this name among ${PROVIDER_WORDS[favourite.provider].servers}`,
-      );
+      throw refused("server_unknown", {
+        field: "server",
+        kind: "server",
+        of: favourite.provider,
+        meant: "none",
+      });
   }
 }

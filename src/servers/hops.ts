@@ -1,5 +1,6 @@
-import { GatewayError } from "../base/errors.ts";
+import type { GatewayError } from "../base/errors.ts";
 import type { Place } from "./place.ts";
+import { refused } from "./refusals.ts";
 import type { Provider, Server } from "./schema.ts";
 import type { Listed } from "./tree.ts";
 
@@ -22,7 +23,7 @@ type Hop = Pick<Listed, "name" | "label" | "multihopPort"> & Pick<Server, "regis
  */
 export function reachedVia(exit: Server, entry: Server): Server {
   const fault = pairFault(exit, entry);
-  if (fault !== null) throw new GatewayError("bad_request", fault);
+  if (fault !== null) throw fault;
   return paired(exit, entry);
 }
 
@@ -50,26 +51,18 @@ export function viaText(name: string, via: string | undefined): string {
 }
 
 /** Why a server cannot be the exit of two hops; null if it can. */
-export function exitFault({ name, multihopPort, registers }: Hop): string | null {
-  if (registers)
-    return `server: ${name} cannot be reached through another server, because the gateway registers with it for each connection; leave out via`;
-  return multihopPort === undefined
-    ? `server: ${name} cannot be reached through another server, because its list has no multi-hop port for it; leave out via or choose another server`
-    : null;
+export function exitFault({ name: server, multihopPort, registers }: Hop): GatewayError | null {
+  if (registers) return refused("exit_registers", { server });
+  return multihopPort === undefined ? refused("exit_without_port", { server }) : null;
 }
 
-function entryFault({ name, registers }: Hop): string | null {
-  return registers
-    ? `via: ${name} cannot be the entry, because the gateway registers with it for each connection; choose another entry`
-    : null;
-}
-
-function pairFault(exit: Hop, entry: Hop): string | null {
-  if (exit.name === entry.name)
-    return `via: ${entry.name} cannot be entry and exit at once; choose another entry`;
+function pairFault(exit: Hop, entry: Hop): GatewayError | null {
+  if (exit.name === entry.name) return refused("entry_is_exit", { server: entry.name });
   if (exit.label !== entry.label)
-    return `via: ${entry.name} is a server of ${entry.label} and ${exit.name} one of ${exit.label}; choose an entry of the same provider`;
-  return exitFault(exit) ?? entryFault(entry);
+    return refused("entry_of_other_provider", {
+      ...{ entry: entry.name, provider: `${entry.label}`, server: exit.name, other: `${exit.label}` },
+    });
+  return exitFault(exit) ?? (entry.registers ? refused("entry_registers", { server: entry.name }) : null);
 }
 
 /** The entry forwards what comes at this one port. */

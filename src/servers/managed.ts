@@ -5,6 +5,7 @@ import { EVERYTHING } from "../wireguard/fieldset.ts";
 import type { Config } from "../wireguard/schema.ts";
 import type { ListedServer } from "./lists/entry.ts";
 import { type List, readList } from "./lists/list.ts";
+import { refused } from "./refusals.ts";
 import type { Server } from "./schema.ts";
 import type { Storage } from "./storage.ts";
 import type { Listed } from "./tree.ts";
@@ -101,17 +102,11 @@ export class ManagedList {
     const server = this.read().byName.get(name);
     if (server === undefined) return null;
     if ("missing" in this.ownEnd) {
-      throw new GatewayError(
-        "bad_request",
-        `server: this server needs a VPN account; ${this.ownEnd.missing}`,
-      );
+      throw refused("account_missing", { reason: this.ownEnd.missing });
     }
     const found = serverOf(server, this.own());
     if (found !== null) return found;
-    throw new GatewayError(
-      "bad_request",
-      "server: it is on another provider's list than that of your account; to use your account: portcullis use <provider>, such as portcullis use mullvad",
-    );
+    throw refused("server_of_other_provider", { command: "portcullis use <provider>" });
   }
 
   /** The operator's resolvers take precedence over the resolver that the list names. */

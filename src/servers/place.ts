@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { refused } from "./refusals.ts";
 import type { Provider, Server } from "./schema.ts";
 import { type Listed, UNKNOWN } from "./tree.ts";
 
@@ -35,10 +35,7 @@ export function spotNamed(name: string, servers: readonly Listed[], field = "ser
   const { city, country } = inCity;
   const elsewhere = servers.find((server) => isCity(name, server) && server.country !== country);
   if (elsewhere === undefined) return { country, city };
-  throw new GatewayError(
-    "bad_request",
-    `${field}: there is a ${city} in ${country} and in ${elsewhere.country}: give the country too, as in "${city}, ${country}"`,
-  );
+  throw refused("city_ambiguous", { field, city, country, other: elsewhere.country });
 }
 
 export function isIn({ country, city }: Spot, server: Pick<Server, "country" | "city">): boolean {

@@ -1,6 +1,6 @@
-import { GatewayError } from "../base/errors.ts";
 import type { Hops } from "./hops.ts";
 import type { Place } from "./place.ts";
+import { refused } from "./refusals.ts";
 import { QUANTUM, type Quantum, type Server } from "./schema.ts";
 
 /** A target whose keys are as was asked. Throws `bad_request` if its provider does not offer that. */
@@ -11,11 +11,7 @@ export function keyedAs<T extends Server | Place | Hops>(target: T, quantum: Qua
     ({ ephemeralPeers }) => ephemeralPeers,
   );
   const [first, ...others] = servers.map((server) => ({ ...server, quantum }));
-  if (first === undefined)
-    throw new GatewayError(
-      "bad_request",
-      `quantum: ${target.name} agrees on no keys that are safe from quantum computers; only Mullvad's servers do. Choose one of them, or off`,
-    );
+  if (first === undefined) throw refused("quantum_unsupported", { server: target.name });
   return ("servers" in target ? { ...target, servers: [first, ...others] } : first) as T;
 }
 

@@ -1,7 +1,7 @@
-import { GatewayError } from "../base/errors.ts";
 import type { Hops } from "./hops.ts";
 import type { Place } from "./place.ts";
 import { keyedLike } from "./quantum.ts";
+import { refused } from "./refusals.ts";
 import type { Server, Transport, Wish } from "./schema.ts";
 import { offers } from "./ways.ts";
 
@@ -10,25 +10,16 @@ export function reachedBy<T extends Server | Place | Hops>(target: T, transport:
   if (transport === "auto") return target;
   if ("entry" in target || ("via" in target && target.via !== undefined)) {
     if (transport === "plain") return target;
-    throw new GatewayError(
-      "bad_request",
-      "transport: two hops are reached by plain WireGuard only; leave out via, or the transport",
-    );
+    throw refused("transport_with_via");
   }
   if (!("servers" in target)) {
     const server = wished(target as Server, transport);
     if (server !== null) return server as T;
-    throw new GatewayError(
-      "bad_request",
-      `transport: ${target.name} does not offer ${transport}; choose another server, or auto`,
-    );
+    throw refused("transport_unsupported", { of: "server", server: target.name, transport });
   }
   const servers = target.servers.flatMap((each) => wished(each, transport) ?? []);
   if (servers.length > 0) return { ...target, servers };
-  throw new GatewayError(
-    "bad_request",
-    `transport: no server in ${target.name} offers ${transport}; choose another place, or auto`,
-  );
+  throw refused("transport_unsupported", { of: "place", server: target.name, transport });
 }
 
 /** A server that takes another one's place, as that one was asked for; null if it cannot be reached so. */

@@ -5,6 +5,7 @@ import type { Host, Send } from "../system/host.ts";
 import type { Catalogue } from "./catalogue.ts";
 import { type List, readList } from "./lists/list.ts";
 import { isAddress } from "./managed.ts";
+import { refused } from "./refusals.ts";
 import type { Updated } from "./schema.ts";
 import type { Storage } from "./storage.ts";
 
@@ -59,7 +60,7 @@ export class Updates {
    */
   async update(send: Send, { force }: { force: boolean }): Promise<Updated> {
     const { source } = this;
-    if (source === null) throw new GatewayError("unable", "there is no list to update: set --managed-list");
+    if (source === null) throw refused("list_missing");
     return isAddress(source) ? this.fetch(source, send, force) : this.reread(source, force);
   }
 
@@ -109,13 +110,12 @@ export class Updates {
     const etag = catalogue.managed.listed().length > 0 ? (kept?.etag ?? "") : "";
     const headers = { Accept: "application/json", ...(etag !== "" && { "If-None-Match": etag }) };
     const answer = await send({ url: source, method: "GET", headers });
-    if (source !== this.source)
-      throw new GatewayError("unable", "the account was changed during the update; update the list again");
+    if (source !== this.source) throw refused("list_overtaken");
     if (answer.status === 304 && etag !== "") {
       store.confirmList(source, host.now());
       return { changed: false, servers: catalogue.managed.listed().length, skipped: 0 };
     }
-    if (answer.status !== 200) throw new GatewayError("unable", refusal(source, answer));
+    if (answer.status !== 200) throw notAnswered(source, answer);
     const list = readList(answer.body);
     this.assertNotShrunk(list, force);
     store.saveList(source, {
@@ -128,7 +128,7 @@ export class Updates {
 
   private async reread(file: string, force: boolean): Promise<Updated> {
     const text = await this.deps.host.read(file);
-    if (text === null) throw new GatewayError("unable", `${file} is missing or cannot be read`);
+    if (text === null) throw refused("list_unreadable", { file });
     const list = readList(text);
     this.assertNotShrunk(list, force);
     return this.take(list);
@@ -155,11 +155,10 @@ class Shrunk extends GatewayError {
   }
 }
 
-function refusal(
+function notAnswered(
   source: string,
   { status, headers }: { status: number; headers: Record<string, string> },
-): string {
-  const host = new URL(source).host;
-  const elsewhere = headers.location === undefined ? "" : "; the list may have moved: set --managed-list";
-  return `${host} answered with status ${status} and no list${elsewhere}`;
+): GatewayError {
+  const moved = headers.location === undefined ? "no" : "yes";
+  return refused("list_not_answered", { host: new URL(source).host, status, moved });
 }

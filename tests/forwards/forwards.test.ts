@@ -228,7 +228,7 @@ claim("a provider that does not answer is asked again, ever more rarely", async 
 });
 
 claim("a refusal is shown, and another server is asked at once", async (world) => {
-  world.provider.fault = new PortRefusal("refused", "this key has no port; make another one");
+  world.provider.fault = new PortRefusal("refused", { message: "this key has no port; make another one" });
   const row = await world.settled(world.forwards.put(TV_ID, {}));
   expect([row.state, row.error]).toEqual(["closed", "this key has no port; make another one"]);
   await world.pass(9 * MINUTE_MS);
@@ -240,7 +240,7 @@ claim("a refusal is shown, and another server is asked at once", async (world) =
 });
 
 claim("a person who asks again for a port that was refused has the provider asked again", async (world) => {
-  world.provider.fault = new PortRefusal("refused", "no");
+  world.provider.fault = new PortRefusal("refused", { message: "no" });
   await world.toTv();
   world.provider.fault = null;
   await world.toTv();
@@ -395,7 +395,7 @@ claim(
 );
 
 claim("what a device asks for in vain is not kept", async (world) => {
-  world.provider.fault = new PortRefusal("unsupported", "no");
+  world.provider.fault = new PortRefusal("unsupported", { message: "no" });
   const request = { address: TV_AT, protocol: "udp", port: 3074, external: null, lifetimeMs: 1e6 } as const;
   expect(world.settled(world.forwards.map(request))).rejects.toMatchObject({ reason: "unsupported" });
   await world.pass(1_000);

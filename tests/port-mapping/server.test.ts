@@ -165,9 +165,9 @@ describe("a device", () => {
   test("hears what went wrong by the RFC's codes, with its port and no other number", async () => {
     const gateway = await started();
     for (const [error, code] of [
-      [new PortRefusal("unsupported", "no ports here"), "0002"],
-      [new PortRefusal("refused", "not for you"), "0002"],
-      [new PortRefusal("exhausted", "no more"), "0004"],
+      [new PortRefusal("unsupported", { message: "no ports here" }), "0002"],
+      [new PortRefusal("refused", { message: "not for you" }), "0002"],
+      [new PortRefusal("exhausted", { message: "no more" }), "0004"],
       [new GatewayError("unable", "the tunnel is down"), "0003"],
       [new Error("anything"), "0003"],
     ] as const) {
@@ -176,7 +176,7 @@ describe("a device", () => {
         expect.stringMatching(new RegExp(` 0082${code}0000000[0-9]1ae1000000000000$`)),
       ]);
     }
-    gateway.all.unmap = () => Promise.reject(new PortRefusal("refused", "a person has forwarded this port"));
+    gateway.all.unmap = () => Promise.reject(new PortRefusal("refused", { message: "a person has forwarded this port" }));
     expect(await replyTo(gateway, "000200001ae1000000000000")).toEqual([expect.stringMatching(/ 00820002/)]);
   });
 
@@ -268,7 +268,7 @@ test("a device whose requests are all under way does not keep others from an ans
 
 test("refusals are logged once a minute, whatever devices ask for", async () => {
   const gateway = await started();
-  gateway.all.map = () => Promise.reject(new PortRefusal("refused", "no"));
+  gateway.all.map = () => Promise.reject(new PortRefusal("refused", { message: "no" }));
   for (let port = 10; port < 90; port++) {
     await hear(gateway, `0002000000${port}00000000003c`);
     await gateway.host.pass(800);

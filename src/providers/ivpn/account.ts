@@ -1,7 +1,9 @@
+import type { GatewayError } from "../../base/errors.ts";
 import { messageOf } from "../../base/errors.ts";
 import { generateKeyPair, publicKeyOf } from "../../wireguard/key.ts";
-import { masked, type Outcome, outcome, Refusal, unable } from "../answers.ts";
+import { masked, type Outcome, outcome, Refusal } from "../answers.ts";
 import type { Account, AccountDeps } from "../provider.ts";
+import { refused } from "../refusals.ts";
 import type { LoggedOut, ShownAccount } from "../schema.ts";
 import type { IvpnSession, Subscription } from "./answers.ts";
 import type { IvpnApi } from "./api.ts";
@@ -23,7 +25,7 @@ export class IvpnAccount implements Account {
     const { api, changed } = this.deps;
     const { privateKey, publicKey } = generateKeyPair();
     const session = await api.open(id, code, publicKey).catch((error: unknown) => {
-      throw error instanceof Refusal ? error : unable(`${messageOf(error)}; ${LEFT}`);
+      throw error instanceof Refusal ? error : left(error);
     });
     const registration = await this.registered(session, { account: masked(id), privateKey });
     await changed();
@@ -47,7 +49,7 @@ export class IvpnAccount implements Account {
     const newKey = unfinished ?? generateKeyPair().privateKey;
     await slot.save(JSON.stringify({ ...registration, newKey }));
     const address = await api.replaceKey(token, publicKeyOf(newKey)).catch(async (error: unknown) => {
-      if (!(error instanceof Refusal)) throw unable(`${messageOf(error)}; ${UNDECIDED}`);
+      if (!(error instanceof Refusal)) throw refused("key_undecided", { reason: messageOf(error) });
       // The provider may have taken a key that was sent before.
       if (unfinished === undefined) await slot.save(JSON.stringify(registration));
       throw error;
@@ -63,8 +65,7 @@ export class IvpnAccount implements Account {
     const registration = this.registration();
     assertUnused();
     const failure = await outcome(api.close(registration.token));
-    if (failure instanceof Error && !forget)
-      throw unable(`${failure.message}; nothing was changed; pass --forget to remove the account here only`);
+    if (failure instanceof Error && !forget) throw refused("logout_failed", { reason: failure.message });
     slot.forget();
     await changed();
     return { device: SESSION, remains: failure instanceof Error ? remainsOf(failure) : null };
@@ -77,27 +78,30 @@ export class IvpnAccount implements Account {
   ): Promise<IvpnRegistration> {
     const { api, slot, clock } = this.deps;
     try {
-      if (address === null) throw unable("IVPN did not accept the new key; try again");
+      if (address === null) throw refused("key_not_accepted");
       const created = new Date(clock.now()).toISOString();
       const registration = { ...made, token, addresses: [address], created };
       slot.saveFirst(JSON.stringify(registration));
       return registration;
     } catch (error) {
       const failure = await outcome(api.close(token));
-      throw failure instanceof Error ? unable(`${messageOf(error)}; ${LEFT}`) : error;
+      throw failure instanceof Error ? left(error) : error;
     }
   }
 
   private registration(): IvpnRegistration {
     const registration = registrationFrom(this.deps.slot.read() ?? "");
-    if (registration === null) throw unable(DAMAGED);
+    if (registration === null)
+      throw refused("account_unreadable", { page: ACCOUNT_PAGE, registration: "session" });
     return registration;
   }
 }
 
-const LEFT = `an unused session may be left in the account: ${ACCOUNT_PAGE}`;
-const DAMAGED = `the stored account cannot be read and is not used; log in again, which makes a new session, and remove the old one at ${ACCOUNT_PAGE}`;
-const UNDECIDED = "it is unknown which key the provider has, and connecting may fail; try again";
+function left(error: unknown): GatewayError {
+  return refused("registration_left", {
+    ...{ reason: messageOf(error), registration: "session", page: ACCOUNT_PAGE },
+  });
+}
 
 function remainsOf({ message }: Error): string {
   return `the session is still in the account, because ${message}; remove it at ${ACCOUNT_PAGE}`;

@@ -1,5 +1,5 @@
-import { GatewayError } from "../../base/errors.ts";
 import type { VpnProvider } from "../provider.ts";
+import { refused } from "../refusals.ts";
 import { IvpnAccount, SESSION } from "./account.ts";
 import { IvpnApi } from "./api.ts";
 import { registrationFrom } from "./registration.ts";
@@ -35,12 +35,12 @@ function accountIdIn(text: string): string {
   const id = text.trim();
   if (/^i(-[A-Z0-9]{4}){3}$/i.test(id)) return `i${id.slice(1).toUpperCase()}`;
   if (/^ivpn[A-Za-z0-9]{7,8}$/.test(id)) return id;
-  throw new GatewayError("bad_request", "Account ID: must look like i-ABCD-EFGH-IJKL");
+  throw refused("account_id_invalid");
 }
 
 /** The code of an authenticator app (RFC 6238), or nothing. The error does not repeat it. */
 function codeIn(text: string): string {
   const code = text.replace(/\s/g, "");
   if (/^([0-9]{6,8})?$/.test(code)) return code;
-  throw new GatewayError("bad_request", "Two-factor code: must be 6 to 8 digits, or empty");
+  throw refused("two_factor_invalid");
 }

@@ -1,7 +1,8 @@
 import { messageOf } from "../../base/errors.ts";
 import { generateKeyPair, publicKeyOf } from "../../wireguard/key.ts";
-import { outcome, unable } from "../answers.ts";
+import { outcome } from "../answers.ts";
 import type { Account, AccountDeps } from "../provider.ts";
+import { refused } from "../refusals.ts";
 import type { LoggedOut, ShownAccount } from "../schema.ts";
 import type { MullvadApi, MullvadSession } from "./api.ts";
 import { DEVICES_PAGE, isFinal } from "./refusal.ts";
@@ -41,8 +42,7 @@ export class MullvadAccount implements Account {
     // A connect may have come in between.
     assertUnused();
     const failure = session instanceof Error ? session : await outcome(session.remove(id));
-    if (failure instanceof Error && !forget)
-      throw unable(`${failure.message}; nothing was changed; pass --forget to remove the account here only`);
+    if (failure instanceof Error && !forget) throw refused("logout_failed", { reason: failure.message });
     slot.forget();
     await changed();
     return { device: name, remains: failure instanceof Error ? remainsOf(registration, failure) : null };
@@ -88,7 +88,8 @@ export class MullvadAccount implements Account {
 
   private registration(): MullvadRegistration {
     const registration = registrationFrom(this.deps.slot.read() ?? "");
-    if (registration === null) throw unable(DAMAGED);
+    if (registration === null)
+      throw refused("account_unreadable", { page: DEVICES_PAGE, registration: "registration" });
     return registration;
   }
 
@@ -96,8 +97,6 @@ export class MullvadAccount implements Account {
     return this.deps.slot.save(JSON.stringify(registration));
   }
 }
-
-const DAMAGED = `the stored account cannot be read and is not used; log in again, which makes a new registration, and remove the old one at ${DEVICES_PAGE}`;
 
 /** The registration as the provider has just confirmed it. */
 async function fresh(session: MullvadSession, registration: MullvadRegistration): Promise<ShownAccount> {
@@ -112,7 +111,9 @@ async function withoutDevice(session: MullvadSession, publicKey: string, error: 
     for (const { id, pubkey } of devices) if (pubkey === publicKey) await session.remove(id);
     return error;
   } catch {
-    return unable(`${messageOf(error)}; an unused registration may be left in the account: ${DEVICES_PAGE}`);
+    return refused("registration_left", {
+      ...{ reason: messageOf(error), registration: "registration", page: DEVICES_PAGE },
+    });
   }
 }
 

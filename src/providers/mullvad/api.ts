@@ -1,6 +1,6 @@
-import { GatewayError } from "../../base/errors.ts";
 import type { HttpsAnswer, HttpsRequest, Send } from "../../system/host.ts";
 import { Refusal } from "../answers.ts";
+import { refused } from "../refusals.ts";
 import { deviceIn, devicesIn, expiryIn, type ListedDevice, type MullvadDevice, tokenIn } from "./answers.ts";
 import { refusalIn } from "./refusal.ts";
 
@@ -92,8 +92,5 @@ function isGone(answer: HttpsAnswer): boolean {
 function withKey(publicKey: string, answer: HttpsAnswer): MullvadDevice {
   const device = deviceIn(answer);
   if (device.publicKey === publicKey) return device;
-  throw new GatewayError(
-    "unable",
-    "the provider's answer contains another key than the request; try again later",
-  );
+  throw refused("provider_other_key");
 }

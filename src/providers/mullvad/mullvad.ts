@@ -1,7 +1,7 @@
 import { mustParseAddress } from "../../base/address.ts";
-import { GatewayError } from "../../base/errors.ts";
 import { FLAGS } from "../../base/flags.ts";
 import type { VpnProvider } from "../provider.ts";
+import { refused } from "../refusals.ts";
 import { MullvadAccount } from "./account.ts";
 import { MullvadApi } from "./api.ts";
 import { registrationFrom } from "./registration.ts";
@@ -30,5 +30,5 @@ export const mullvad: VpnProvider = {
 function accountNumberIn(text: string): string {
   const digits = text.replace(/[\s-]/g, "");
   if (/^[0-9]{16}$/.test(digits)) return digits;
-  throw new GatewayError("bad_request", "Account number: must be 16 digits");
+  throw refused("account_number_invalid");
 }

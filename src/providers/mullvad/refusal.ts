@@ -2,7 +2,8 @@ import { Type } from "typebox";
 import { checkerOf } from "../../base/checker.ts";
 import type { GatewayError } from "../../base/errors.ts";
 import type { HttpsAnswer } from "../../system/host.ts";
-import { answerIn, commonRefusalIn, Refusal, unable } from "../answers.ts";
+import { answerIn, commonRefusalIn, Refusal } from "../answers.ts";
+import { refused } from "../refusals.ts";
 
 /** Whether the provider refused and so changed nothing. A key "in use" may be this one, sent twice. */
 export function isFinal(error: unknown): boolean {
@@ -13,12 +14,12 @@ export function isFinal(error: unknown): boolean {
 export const DEVICES_PAGE = "https://mullvad.net/account/devices";
 
 /** The meaning of each of the provider's codes, and what to do about it. */
-const SENTENCES: Readonly<Record<string, string>> = {
-  INVALID_ACCOUNT: "the provider does not know this account number; check it for typing errors",
-  MAX_DEVICES_REACHED: `the account has the maximum number of registrations; remove one at ${DEVICES_PAGE}, then try again`,
-  PUBKEY_IN_USE: "the provider already knows the new key; try again, which makes another one",
-  DEVICE_NOT_FOUND: "the registration was removed from the account; log out, then log in again",
-  INVALID_ACCESS_TOKEN: "the provider does not accept the access token that it just issued; try again later",
+const MEANINGS: Readonly<Record<string, GatewayError>> = {
+  INVALID_ACCOUNT: refused("account_number_unknown"),
+  MAX_DEVICES_REACHED: refused("registrations_full", { page: DEVICES_PAGE }),
+  PUBKEY_IN_USE: refused("key_known"),
+  DEVICE_NOT_FOUND: refused("registration_gone"),
+  INVALID_ACCESS_TOKEN: refused("token_refused"),
 };
 
 /** The error for an unsuccessful answer. */
@@ -27,10 +28,12 @@ export function refusalIn(answer: HttpsAnswer): GatewayError {
   if (common !== null) return common;
   const { status } = answer;
   const reason = reasonIn(answer);
-  if (status < 400 || reason === null)
-    return unable(`the provider's answer is not understood (HTTP ${status}); check --managed-api`);
-  const sentence = Object.hasOwn(SENTENCES, reason) ? SENTENCES[reason] : undefined;
-  return new Refusal(reason, sentence ?? `the provider refused: ${reason} (HTTP ${status})`);
+  if (status < 400 || reason === null) return refused("provider_answer_unclear", { status, advice: "api" });
+  const meaning = Object.hasOwn(MEANINGS, reason) ? MEANINGS[reason] : undefined;
+  return new Refusal(
+    reason,
+    meaning ?? refused("provider_refused", { reason: `${reason} (HTTP ${status})` }),
+  );
 }
 
 /** `code` is used today; `type` is its successor in `application/problem+json` (RFC 9457). Neither is free text. */

@@ -1,11 +1,11 @@
-import { GatewayError, messageOf } from "../../base/errors.ts";
+import { messageOf } from "../../base/errors.ts";
 import { generateKeyPair, publicKeyOf } from "../../wireguard/key.ts";
 import { Refusal } from "../answers.ts";
+import { refused } from "../refusals.ts";
 import type { MullvadDevice } from "./answers.ts";
 import type { MullvadSession } from "./api.ts";
 import { isFinal } from "./refusal.ts";
 import type { MullvadRegistration } from "./registration.ts";
-import { GONE } from "./shown.ts";
 
 type Save = (registration: MullvadRegistration) => Promise<void>;
 
@@ -61,13 +61,10 @@ async function replaced(
 
 async function present(session: MullvadSession, id: string): Promise<MullvadDevice> {
   const device = await session.device(id);
-  if (device === null) throw new Refusal("DEVICE_NOT_FOUND", GONE);
+  if (device === null) throw new Refusal("DEVICE_NOT_FOUND", refused("registration_gone"));
   return device;
 }
 
 function undecided(error: unknown): never {
-  throw new GatewayError(
-    "unable",
-    `${messageOf(error)}; it is unknown which key the provider has, and connecting may fail; try again`,
-  );
+  throw refused("key_undecided", { reason: messageOf(error) });
 }

@@ -1,5 +1,6 @@
 import { publicKeyOf } from "../../wireguard/key.ts";
 import { masked, type Outcome } from "../answers.ts";
+import { refused } from "../refusals.ts";
 import type { ShownAccount } from "../schema.ts";
 import type { MullvadDevice } from "./answers.ts";
 import type { MullvadRegistration } from "./registration.ts";
@@ -24,7 +25,7 @@ export function shownAccount(
   };
 }
 
-export const GONE = "the registration was removed from the account; log out, then log in again";
+export const GONE = refused("registration_gone").message;
 
 function unknown(...outcomes: Outcome<unknown>[]): string[] {
   const failed = outcomes.find((each) => each instanceof Error);

@@ -4,8 +4,9 @@ import { checkerOf } from "../../base/checker.ts";
 import { publicKeyOf } from "../../wireguard/key.ts";
 import { isKey } from "../../wireguard/key-text.ts";
 import { Config } from "../../wireguard/schema.ts";
-import { masked, unable } from "../answers.ts";
+import { masked } from "../answers.ts";
 import type { Account, AccountDeps } from "../provider.ts";
+import { refused } from "../refusals.ts";
 import type { LoggedOut, ShownAccount } from "../schema.ts";
 import { keyFrom, TOKEN_PAGE } from "./api.ts";
 
@@ -51,8 +52,7 @@ export class NordAccount implements Account {
 
   async show(): Promise<ShownAccount> {
     const registration = registrationFrom(this.deps.slot.read() ?? "");
-    if (registration === null)
-      throw unable("the stored account cannot be read and is not used; log in again");
+    if (registration === null) throw refused("account_unreadable", { page: "none", registration: "" });
     const { token, privateKey, created } = registration;
     return {
       number: token,
@@ -66,7 +66,7 @@ export class NordAccount implements Account {
   }
 
   async rotateKey(): Promise<never> {
-    throw unable("NordVPN assigns the key; to use the account's present key, log out, then log in again");
+    throw refused("key_assigned");
   }
 
   async logOut(): Promise<LoggedOut> {

@@ -1,15 +1,15 @@
 import { Type } from "typebox";
 import { checkerOf } from "../../base/checker.ts";
-import { GatewayError } from "../../base/errors.ts";
 import type { Send } from "../../system/host.ts";
 import { isKey } from "../../wireguard/key-text.ts";
-import { checkedJson, commonRefusalIn, malformed, Refusal, unable } from "../answers.ts";
+import { checkedJson, commonRefusalIn, malformed, Refusal } from "../answers.ts";
+import { refused } from "../refusals.ts";
 
 /** An access token of Nord Account. The error does not repeat it. */
 export function accessTokenIn(text: string): string {
   const token = text.trim();
   if (/^[0-9a-f]{64}$/i.test(token)) return token;
-  throw new GatewayError("bad_request", "Access token: must be 64 hexadecimal digits");
+  throw refused("access_token_invalid");
 }
 
 export const TOKEN_PAGE = "https://my.nordaccount.com/dashboard/nordvpn/access-tokens/";
@@ -26,15 +26,9 @@ export async function keyFrom(base: string, send: Send, token: string): Promise<
   });
   const { status } = answer;
   if (status === 401 || status === 403)
-    throw new Refusal(
-      "UNAUTHORIZED",
-      `NordVPN does not accept the access token, or the account is not paid for; make another token at ${TOKEN_PAGE}`,
-    );
+    throw new Refusal("UNAUTHORIZED", refused("access_token_refused", { page: TOKEN_PAGE }));
   if (status < 200 || status >= 300)
-    throw (
-      commonRefusalIn(answer) ??
-      unable(`the provider's answer is not understood (HTTP ${status}); try again later`)
-    );
+    throw commonRefusalIn(answer) ?? refused("provider_answer_unclear", { status, advice: "later" });
   const { nordlynx_private_key: key } = checkedJson(answer, credentials, "key");
   return isKey(key) ? key : malformed("key");
 }

@@ -1,5 +1,6 @@
-import { masked, type Outcome, outcome, unable } from "../answers.ts";
+import { masked, type Outcome, outcome } from "../answers.ts";
 import type { Account, AccountDeps } from "../provider.ts";
+import { refused } from "../refusals.ts";
 import type { LoggedOut, ShownAccount } from "../schema.ts";
 import type { Subscription } from "./answers.ts";
 import { PiaApi } from "./api.ts";
@@ -26,7 +27,7 @@ export class PiaAccount implements Account {
   }
 
   async rotateKey(): Promise<never> {
-    throw unable("each connection to PIA gets a new key; connect again for another one");
+    throw refused("key_of_connection");
   }
 
   async logOut(): Promise<LoggedOut> {

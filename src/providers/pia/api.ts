@@ -1,8 +1,10 @@
+import type { GatewayError } from "../../base/errors.ts";
 import type { HttpsAnswer, HttpsRequest, Send } from "../../system/host.ts";
 import { generateKeyPair } from "../../wireguard/key.ts";
 import type { Config } from "../../wireguard/schema.ts";
-import { commonRefusalIn, Refusal, unable } from "../answers.ts";
+import { commonRefusalIn, Refusal } from "../answers.ts";
 import type { ServerToRegister } from "../provider.ts";
+import { refused } from "../refusals.ts";
 import {
   configIn,
   isFailure,
@@ -44,13 +46,13 @@ export class PiaApi {
       headers: { "content-type": "application/x-www-form-urlencoded" },
       body: new URLSearchParams({ username, password }).toString(),
     });
-    return tokenIn(succeeded(answer, "PIA does not accept the user name or the password; check both"));
+    return tokenIn(succeeded(answer, refused("pia_login_refused")));
   }
 
   async paid(token: string): Promise<Subscription> {
     const url = `${this.base}/api/client/v2/account`;
     const answer = await this.ask({ url, method: "GET", headers: { authorization: `Token ${token}` } });
-    return paidIn(succeeded(answer, "PIA does not accept the access token that it issued; try again"));
+    return paidIn(succeeded(answer, refused("pia_token_refused")));
   }
 
   /** Makes a new key and registers it with a server, whose certificate is from PIA's own authority. */
@@ -64,25 +66,25 @@ export class PiaApi {
       addresses: [address],
       authority: PIA_AUTHORITY,
     });
-    const refused = `${name} refused the gateway's key; check whether the account is paid: sudo portcullis account show --provider pia`;
-    if (answer.status === 200 && isFailure(answer)) throw new Refusal(TOKEN_REFUSED, refused);
-    return configIn(succeeded(answer, refused), privateKey, address);
+    const refusal = refused("pia_key_refused", { server: name });
+    if (answer.status === 200 && isFailure(answer)) throw new Refusal(TOKEN_REFUSED, refusal);
+    return configIn(succeeded(answer, refusal), privateKey, address);
   }
 
   /** Reserves a port, which is the same on every server. The request goes through the tunnel to this server. */
   async reservePort(server: ServerToRegister, token: string): Promise<SignedPort> {
     const answer = await this.askForPort(server, `getSignature?${new URLSearchParams({ token })}`);
-    const refused = `${server.name} opens no port for this account; check whether it is paid: sudo portcullis account show --provider pia`;
-    if (answer.status === 200 && isFailure(answer)) throw new Refusal(TOKEN_REFUSED, refused);
-    return signedPortIn(succeeded(answer, refused));
+    const refusal = refused("pia_port_refused", { server: server.name });
+    if (answer.status === 200 && isFailure(answer)) throw new Refusal(TOKEN_REFUSED, refusal);
+    return signedPortIn(succeeded(answer, refusal));
   }
 
   /** Makes the server send packets for the port into the tunnel, for somewhat longer than a quarter of an hour. */
   async bindPort(server: ServerToRegister, { payload, signature }: SignedPort): Promise<void> {
     const answer = await this.askForPort(server, `bindPort?${new URLSearchParams({ payload, signature })}`);
-    const refused = `${server.name} no longer accepts the port that PIA reserved`;
-    if (answer.status === 200 && isFailure(answer)) throw new Refusal(PORT_REFUSED, refused);
-    succeeded(answer, refused);
+    const refusal = refused("pia_port_gone", { server: server.name });
+    if (answer.status === 200 && isFailure(answer)) throw new Refusal(PORT_REFUSED, refusal);
+    succeeded(answer, refusal);
   }
 
   private askForPort({ name, address }: ServerToRegister, request: string): Promise<HttpsAnswer> {
@@ -103,12 +105,12 @@ export class PiaApi {
 
 const REGISTRATION_PORT = 1337;
 
-function succeeded(answer: HttpsAnswer, unauthorized: string): HttpsAnswer {
+function succeeded(answer: HttpsAnswer, unauthorized: GatewayError): HttpsAnswer {
   const { status } = answer;
   if (status >= 200 && status < 300) return answer;
   const common = commonRefusalIn(answer);
   if (common !== null) throw common;
   if (status === 401 || status === 403) throw new Refusal(TOKEN_REFUSED, unauthorized);
-  if (status === 402) throw new Refusal("UNPAID", `the account has expired; renew it at ${ACCOUNT_PAGE}`);
-  throw unable(`the provider's answer is not understood (HTTP ${status}); try again later`);
+  if (status === 402) throw new Refusal("UNPAID", refused("account_expired", { page: ACCOUNT_PAGE }));
+  throw refused("provider_answer_unclear", { status, advice: "later" });
 }

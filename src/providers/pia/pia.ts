@@ -1,5 +1,5 @@
-import { GatewayError } from "../../base/errors.ts";
 import type { VpnProvider } from "../provider.ts";
+import { refused } from "../refusals.ts";
 import { nameOf, PiaAccount } from "./account.ts";
 import { PiaConnections } from "./connections.ts";
 import { registrationFrom } from "./registration.ts";
@@ -27,11 +27,11 @@ export const pia: VpnProvider = {
 function userNameIn(text: string): string {
   const name = text.trim();
   if (/^[\x21-\x7e]{1,64}$/.test(name)) return name;
-  throw new GatewayError("bad_request", "User name: must look like p1234567");
+  throw refused("user_name_invalid");
 }
 
 /** Spaces belong to a password. The error does not repeat it. */
 function passwordIn(text: string): string {
   if (/^[^\p{Cc}]{1,256}$/u.test(text)) return text;
-  throw new GatewayError("bad_request", "Password: must be 1 to 256 characters without control characters");
+  throw refused("password_invalid");
 }

@@ -1,5 +1,6 @@
-import { Refusal, unable } from "../answers.ts";
+import { Refusal } from "../answers.ts";
 import type { ConnectionDeps } from "../provider.ts";
+import { refused } from "../refusals.ts";
 import { type PiaApi, TOKEN_REFUSED } from "./api.ts";
 import { type PiaRegistration, registrationFrom } from "./registration.ts";
 
@@ -34,7 +35,5 @@ export async function newToken(
 export function registrationIn(slot: Deps["slot"]): PiaRegistration {
   const registration = registrationFrom(slot.read() ?? "");
   if (registration !== null) return registration;
-  throw unable(
-    "there is no readable account at PIA here; type: sudo portcullis account login --provider pia",
-  );
+  throw refused("account_unreadable_here");
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from "../../base/errors.ts";
+import { refused } from "../refusals.ts";
 import type { Adapter, Reading } from "./entry.ts";
 import { readGluetun, readGluetunContents, readGluetunProvider } from "./gluetun.ts";
 import { readIvpn } from "./ivpn.ts";
@@ -40,14 +40,14 @@ const MAX_SERVERS = 50_000;
  * cannot use the list.
  */
 export function readList(text: string): List {
-  if (Buffer.byteLength(text) > MAX_BYTES) refuse(`is larger than ${MAX_BYTES / 2 ** 20} MiB`);
-  if (valuesIn(text) > MAX_VALUES) refuse(`contains more than ${MAX_VALUES} values`);
+  if (Buffer.byteLength(text) > MAX_BYTES) throw refused("list_too_large", { max: MAX_BYTES / 2 ** 20 });
+  if (valuesIn(text) > MAX_VALUES) throw refused("list_too_long", { of: "values", max: MAX_VALUES });
   const document = documentIn(text);
   for (const [format, adapter] of FORMATS) {
     const reading = adapter(document);
     if (reading !== null) return usable({ format, ...reading });
   }
-  throw new GatewayError("bad_request", "the server list has none of the known formats");
+  throw refused("list_unknown");
 }
 
 /** An upper bound on the number of values in the JSON: each follows a comma or is the first of an array or object. */
@@ -67,7 +67,7 @@ function documentIn(text: string): unknown {
   try {
     return JSON.parse(isSigned(bare) ? bare.slice(0, bare.indexOf("\n")) : bare);
   } catch {
-    throw new GatewayError("bad_request", "the server list is not JSON");
+    throw refused("list_not_json");
   }
 }
 
@@ -81,11 +81,7 @@ const MAX_SIGNATURE = 4_096;
 
 function usable(list: List): List {
   const { format, servers } = list;
-  if (servers.length === 0) refuse(`(${format}) has no usable WireGuard server`);
-  if (servers.length > MAX_SERVERS) refuse(`(${format}) has more than ${MAX_SERVERS} servers`);
+  if (servers.length === 0) throw refused("list_without_servers", { format });
+  if (servers.length > MAX_SERVERS) throw refused("list_too_long", { of: format, max: MAX_SERVERS });
   return list;
-}
-
-function refuse(what: string): never {
-  throw new GatewayError("unable", `the server list ${what}`);
 }
