@@ -314,3 +314,28 @@ test("no package runs a program of its own when it is installed", async () => {
   const { default: settings } = await import("../bunfig.toml");
   expect(settings).toMatchObject({ install: { ignoreScripts: true } });
 });
+
+/** Whose errors only a terminal shows: commands, and the start of the service with its flags. */
+const OF_COMMANDS =
+  /^(cli|install|update|sandbox|dhcp|operator)\/|^(app\/service|base\/settings|certificates\/given-files|killswitch\/operator-switch|system\/(claim|machine))\.ts$/;
+
+test("an error that a client can get is a row, so that the page tells it in each language", () => {
+  const faults = [...TEXTS].flatMap(([file, text]) => [
+    ...(/new GatewayError\(/.test(text) && !/^base\/(errors|refusals)\.ts$/.test(file) ? [file] : []),
+    ...(/new CommandError\(/.test(text) && !OF_COMMANDS.test(file) ? [`${file}: of a command`] : []),
+  ]);
+  expect(faults).toEqual([]);
+});
+
+test("each row of errors is used", () => {
+  const rows = [...TEXTS].filter(([file]) => /(^|\/)refusals\.ts$/.test(file));
+  const others = [...TEXTS].flatMap(([file, text]) =>
+    /refusals\.ts$/.test(file) ? [] : [...text.matchAll(/"([a-z]\w+)"/g)].map(([, word]) => word),
+  );
+  const used = new Set(others);
+  const names = rows.flatMap(([, text]) =>
+    [...text.matchAll(/^ {2}([a-z]\w+): [{C]/gm)].map(([, name]) => name),
+  );
+  expect(names.length).toBeGreaterThan(200);
+  expect(names.filter((name) => !used.has(name))).toEqual([]);
+});

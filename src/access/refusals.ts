@@ -3,16 +3,8 @@ import { refusals } from "../base/refusals.ts";
 
 export const refused = refusals({
   limit_reached: COMMON.limit_reached,
-  name_secret: {
-    code: "bad_request",
-    field: "name",
-    text: "looks like a secret; choose one such as phone",
-  },
-  token_exists: {
-    code: "bad_request",
-    field: "name",
-    text: "{name} exists; remove it first, or choose another name",
-  },
+  name_secret: COMMON.name_secret,
+  name_exists: COMMON.name_exists,
   token_unknown: {
     code: "not_found",
     text: "there is no token {name}: see sudo portcullis token list",

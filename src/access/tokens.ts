@@ -66,7 +66,7 @@ export class Tokens {
     const token = newText();
     const shown = { name, read_only: readOnly, created_at: new Date(this.clock.now()).toISOString() };
     await this.decision.change((tokens) => {
-      if (tokens.some((each) => each.name === name)) throw refused("token_exists", { name });
+      if (tokens.some((each) => each.name === name)) throw refused("name_exists", { name });
       if (tokens.length >= MAX_TOKENS) throw refused("limit_reached", { of: "tokens", max: MAX_TOKENS });
       this.by = by;
       return [...tokens, { ...shown, hash: hashOf(token).toString("hex") }];

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
 import { type Address, type Prefix, prefixOf } from "../base/address.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, messageOf } from "../base/errors.ts";
 import { closeAll, lasting, type Part, runAll } from "../base/part.ts";
 import { addressIn, localUrl, type Settings } from "../base/settings.ts";
 import { watchDhcpConfig } from "../dhcp/config-watch.ts";
@@ -341,7 +341,7 @@ function listenOn(app: App, settings: Settings, ipv6: Ipv6): ReturnType<typeof l
     return listen(app, host === "::" && ipv6 === "missing" ? "0.0.0.0" : host, port);
   } catch (cause) {
     if (isIP(host) !== 0 && (cause as NodeJS.ErrnoException).code === "EADDRNOTAVAIL") return null;
-    throw new GatewayError(
+    throw new CommandError(
       "unable",
       `cannot listen on ${host} port ${port}: ${messageOf(cause)}; choose another with --host or --port`,
       {

@@ -1,5 +1,5 @@
 import type { Alarm } from "../base/alert.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import { type Change, changeText } from "../base/saved.ts";
 import type {
   AgreedRestore,
@@ -15,6 +15,7 @@ import { LEAST_PASSPHRASE_CHARACTERS, MAX_BACKUP_BYTES } from "../shared/bounds.
 import { type Contents, checkedContents } from "./contents.ts";
 import { encrypted, openedFrom } from "./envelope.ts";
 import type { LiveBackup } from "./live.ts";
+import { refused } from "./refusals.ts";
 import { type Permissions, type Plan, refuseRoots } from "./restore.ts";
 
 interface Deps {
@@ -35,16 +36,10 @@ export class ClientBackups implements Backups {
   take(passphrase: string, client: Client): Promise<BackupFile> {
     return this.alone(async () => {
       if ([...passphrase].length < LEAST_PASSPHRASE_CHARACTERS)
-        throw new GatewayError(
-          "bad_request",
-          `passphrase: must have at least ${LEAST_PASSPHRASE_CHARACTERS} characters`,
-        );
+        throw refused("passphrase_short", { min: LEAST_PASSPHRASE_CHARACTERS });
       const text = await encrypted(this.deps.live.take(), passphrase);
       if (text.length > MAX_BACKUP_BYTES / 2)
-        throw new GatewayError(
-          "unable",
-          "the backup is too large for this; on the gateway: sudo portcullis export >backup.json",
-        );
+        throw refused("backup_too_large", { command: "sudo portcullis export >backup.json" });
       this.deps.alarm("backup_taken", { by: nameOf(client) });
       return JSON.parse(text);
     });
@@ -70,12 +65,8 @@ export class ClientBackups implements Backups {
       const contents = await contentsIn(given);
       const restored = await this.deps.live.restore(contents, MAY, (plan) => {
         const refusal = refusalOf(plan);
-        if (refusal !== null) throw new GatewayError("forbidden", refusal);
-        if (digestOf(plan.changes) !== given.agreed)
-          throw new GatewayError(
-            "unable",
-            "agreed: other things would change than the preview said; nothing was changed, look at it again",
-          );
+        if (refusal !== null) throw refused("restore_for_root", { reason: refusal });
+        if (digestOf(plan.changes) !== given.agreed) throw refused("restore_changed");
       });
       this.deps.alarm("backup_restored", { created: contents.created, by: nameOf(client) });
       return restored;
@@ -83,11 +74,7 @@ export class ClientBackups implements Backups {
   }
 
   private async alone<T>(work: () => Promise<T>): Promise<T> {
-    if (this.isBusy)
-      throw new GatewayError(
-        "rate_limited",
-        "another backup is being made or restored; try again in a moment",
-      );
+    if (this.isBusy) throw refused("backup_busy");
     this.isBusy = true;
     try {
       return await work();
@@ -109,8 +96,7 @@ function refusalOf(plan: Plan): string | null {
 
 async function contentsIn({ backup, passphrase }: RestoreRequest): Promise<Contents> {
   const given = async () => {
-    if (passphrase === undefined)
-      throw new GatewayError("bad_request", "passphrase is required: the backup is encrypted");
+    if (passphrase === undefined) throw refused("passphrase_missing");
     return passphrase;
   };
   return checkedContents(await openedFrom(backup, given, parseJson));

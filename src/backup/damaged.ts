@@ -1,6 +1,6 @@
-import { GatewayError } from "../base/errors.ts";
+import { refused } from "./refusals.ts";
 
 /** Refuses a backup, before anything is changed. */
 export function damaged(why: string): never {
-  throw new GatewayError("unable", `the backup is damaged: ${why}; nothing was changed`);
+  throw refused("backup_damaged_at", { reason: why });
 }

@@ -1,4 +1,3 @@
-import { GatewayError } from "../base/errors.ts";
 import { isName } from "../base/name.ts";
 import { type Change, rowChanges } from "../base/saved.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
@@ -11,6 +10,7 @@ import type { StoredDevice } from "../store/store.ts";
 import { damaged } from "./damaged.ts";
 import type { Holdings } from "./holdings.ts";
 import { isAllowed, openedBy } from "./opened.ts";
+import { refused } from "./refusals.ts";
 
 /** Enough names to recognize the devices. */
 const MAX_TITLES = 5;
@@ -68,10 +68,7 @@ export function refuseDirect(here: Holdings, then: Holdings): void {
   if (opened.length === 0 && (isAllowed(here) || !isAllowed(then))) return;
   const rest = opened.length > MAX_TITLES ? ` and ${opened.length - MAX_TITLES} more` : "";
   const which = opened.length === 0 ? "devices" : `${opened.slice(0, MAX_TITLES).join(", ")}${rest}`;
-  throw new GatewayError(
-    "unable",
-    `the backup lets ${which} leave directly, outside the tunnel; nothing was changed; pass --direct to restore that too`,
-  );
+  throw refused("restore_opens", { devices: which });
 }
 
 /** Throws if these are more than there may be. */
@@ -79,13 +76,6 @@ export function refuseDevices({ devices, settings }: Omit<Holdings, "servers">):
   const remote = REMOTE_PEERS.parse(settings[REMOTE_PEERS.key] ?? null).map(({ id }) => `${id}`);
   const prefixes = devices.filter(({ id }) => id.includes("/") && !remote.includes(id));
   if (prefixes.length > MAX_PREFIXES)
-    throw new GatewayError(
-      "unable",
-      `there would be more than ${MAX_PREFIXES} prefixes behind other routers; nothing was changed`,
-    );
-  if (devices.length > MAX_ASSIGNED)
-    throw new GatewayError(
-      "unable",
-      `there would be more than ${MAX_ASSIGNED} devices with a name or an exit; nothing was changed`,
-    );
+    throw refused("restore_too_much", { of: "prefixes", max: MAX_PREFIXES });
+  if (devices.length > MAX_ASSIGNED) throw refused("restore_too_much", { of: "devices", max: MAX_ASSIGNED });
 }

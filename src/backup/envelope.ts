@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import { jsonIn } from "../base/checker.ts";
-import { GatewayError } from "../base/errors.ts";
+import { refused } from "./refusals.ts";
 
 /**
  * Each guess of a passphrase costs 128 MiB and about 0.4 s on a PC, a few seconds on a Pi (OWASP Password Storage Cheat
@@ -91,7 +91,7 @@ export async function openedFrom(
   if (Value.Check(Encrypted, envelope)) return parse(await decrypted(envelope, await passphrase()));
   if (Value.Check(Plain, envelope) && envelope.sha256 === digestOf(envelope.contents))
     return envelope.contents;
-  throw new GatewayError("unable", "the backup is damaged; nothing was changed");
+  throw refused("backup_damaged");
 }
 
 async function decrypted({ kdf, cipher, data }: Encrypted, passphrase: string): Promise<string> {
@@ -105,21 +105,14 @@ async function decrypted({ kdf, cipher, data }: Encrypted, passphrase: string): 
     return new TextDecoder().decode(text);
   } catch (cause) {
     // AES-GCM cannot tell these apart.
-    throw new GatewayError("unable", "wrong passphrase, or the backup was altered; nothing was changed", {
-      cause,
-    });
+    throw refused("passphrase_wrong", {}, { cause });
   }
 }
 
 function envelopeOf(envelope: unknown): unknown {
   const { format, version } = (envelope ?? {}) as { format?: unknown; version?: unknown };
-  if (format !== FORMAT)
-    throw new GatewayError("unable", "this is not a Portcullis backup, or it is damaged");
-  if (version !== VERSION)
-    throw new GatewayError(
-      "unable",
-      "the backup was made by a newer Portcullis, or it is damaged; nothing was changed",
-    );
+  if (format !== FORMAT) throw refused("backup_foreign");
+  if (version !== VERSION) throw refused("backup_newer");
   return envelope;
 }
 

@@ -1,4 +1,4 @@
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import { nextTurn } from "../base/queue.ts";
 import type { Accounts } from "../providers/accounts.ts";
 import type { Store } from "../store/store.ts";
@@ -8,6 +8,7 @@ import type { State } from "../tunnel/state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { type Contents, checkedContents, contentsOf } from "./contents.ts";
 import { holdingsOf } from "./holdings.ts";
+import { refused } from "./refusals.ts";
 import { type Permissions, type Plan, planOf, type Restored, restoreInto } from "./restore.ts";
 
 interface Deps {
@@ -84,10 +85,7 @@ function assertDown(tunnels: Tunnels): void {
   const up = tunnels.all().find(({ controller }) => controller.isAsked || !isDown(controller.state));
   if (up === undefined) return;
   const command = up === tunnels.main ? "disconnect" : `tunnel ${up.name} disconnect`;
-  throw new GatewayError(
-    "unable",
-    `a tunnel is up or being brought up; disconnect first: portcullis ${command}`,
-  );
+  throw refused("restore_while_up", { command });
 }
 
 function isDown({ name }: State): boolean {

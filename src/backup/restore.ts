@@ -1,4 +1,3 @@
-import { GatewayError } from "../base/errors.ts";
 import type { BackedUp, Change } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { REMOTE_ACCESS } from "../remote/backed-up.ts";
@@ -10,6 +9,7 @@ import { addressChanges, addressesBeside } from "./addresses.ts";
 import type { Contents } from "./contents.ts";
 import { deviceChanges, refuseDevices, refuseDirect } from "./devices.ts";
 import { beside, type Holdings, holdingsOf } from "./holdings.ts";
+import { refused } from "./refusals.ts";
 import { refuseServers, serverChanges, titleOf } from "./servers.ts";
 import { ACCOUNTS, backedUpAs, CHOICES, LISTS } from "./settings.ts";
 import { MAIN_CONNECTION, tunnelChanges, tunnelSettings } from "./tunnels.ts";
@@ -56,7 +56,7 @@ export function refuseRoots({ here, then }: Plan): void {
   const { key } = REMOTE_ACCESS;
   const [before, after] = [here.settings[key] ?? null, then.settings[key] ?? null];
   if (REMOTE_DECISION.parse(after)?.on === true && REMOTE_ACCESS.changes(before, after).length > 0)
-    throw new GatewayError("unable", "the backup turns remote access on, or changes it; nothing was changed");
+    throw refused("restore_opens_remote");
 }
 
 /** Puts a backup into the store, completely or not at all. What the backup does not have stays. `plan` is of what the store has now. */
@@ -163,10 +163,7 @@ function refuseLosses(losses: readonly Change[]): void {
   if (losses.length === 0) return;
   const names = losses.slice(0, MAX_NAMES).map(({ what, name }) => `the ${what}${name && ` ${name}`}`);
   const rest = losses.length > MAX_NAMES ? ` and ${losses.length - MAX_NAMES} more` : "";
-  throw new GatewayError(
-    "unable",
-    `the restore would replace what is here: ${names.join(", ")}${rest}; nothing was changed; pass --replace to allow that`,
-  );
+  throw refused("restore_replaces", { names: `${names.join(", ")}${rest}` });
 }
 
 /** Whether a backup contains the operator's account at a provider. */

@@ -1,5 +1,5 @@
 import type { Static } from "typebox";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Change } from "../base/saved.ts";
 import { MAX_STORED_BYTES, sizeOfAll } from "../servers/room.ts";
 import { PROVIDERS, type Server } from "../servers/schema.ts";
@@ -11,6 +11,7 @@ import { formatConfig, formatEndpoint } from "../wireguard/config-text.ts";
 import type { Config } from "../wireguard/schema.ts";
 import { damaged } from "./damaged.ts";
 import type { Holdings } from "./holdings.ts";
+import { refused } from "./refusals.ts";
 
 /** What identifies a server, for people too. */
 export function titleOf({ provider, name }: Pick<Server, "provider" | "name">): string {
@@ -47,17 +48,10 @@ export function serverChanges(here: Holdings, then: Holdings): Change[] {
 
 /** Throws if these are more than there may be. */
 export function refuseServers(servers: readonly Server[]): void {
-  if (sizeOfAll(servers) > MAX_STORED_BYTES)
-    throw new GatewayError(
-      "unable",
-      `the servers would take more than ${MAX_STORED_BYTES} bytes; nothing was changed`,
-    );
+  if (sizeOfAll(servers) > MAX_STORED_BYTES) throw refused("restore_too_large", { max: MAX_STORED_BYTES });
   for (const provider of PROVIDERS) {
     if (servers.filter((server) => server.provider === provider).length > MAX_SERVERS)
-      throw new GatewayError(
-        "unable",
-        `there would be more than ${MAX_SERVERS} among ${PROVIDER_WORDS[provider].servers}; nothing was changed`,
-      );
+      throw refused("restore_too_much", { of: provider, max: MAX_SERVERS });
   }
 }
 

@@ -1,5 +1,4 @@
 import { type Static, Type } from "typebox";
-import { GatewayError } from "../base/errors.ts";
 import { type BackedUp, type Change, rowChanges } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
@@ -9,6 +8,7 @@ import { CONNECTION, Connection, savedTunnelsIn, tunnelKey } from "../tunnel/con
 import { LAST, type Last } from "../tunnel/last.ts";
 import type { Order, OrderTarget, Rules } from "../tunnel/order.ts";
 import type { Holdings } from "./holdings.ts";
+import { refused } from "./refusals.ts";
 
 /** A tunnel other than `main`, in a backup. Its slot is not part of it: another machine may use it for another tunnel. */
 export const BackedUpTunnel = Type.Object(
@@ -60,11 +60,7 @@ export function tunnelSettings(
     const taken = [MAIN_SLOT, ...[...all.values()].map(({ slot }) => slot)];
     const free = Array.from({ length: MAX_TUNNELS }, (_, slot) => slot).find((slot) => !taken.includes(slot));
     const slot = all.get(name)?.slot ?? free;
-    if (slot === undefined)
-      throw new GatewayError(
-        "unable",
-        `there would be more than ${MAX_TUNNELS} tunnels; nothing was changed`,
-      );
+    if (slot === undefined) throw refused("restore_too_much", { of: "tunnels", max: MAX_TUNNELS });
     all.set(name, { slot, connection: latest(all.get(name)?.connection ?? null, connection) });
   }
   return Object.fromEntries(tunnels.map(({ name }) => [tunnelKey(name), JSON.stringify(all.get(name))]));

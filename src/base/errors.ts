@@ -40,6 +40,12 @@ export class GatewayError extends Error {
   }
 }
 
+/**
+ * What a command at the terminal, or the start of the service with its flags, has to say. No client of the HTTP interface
+ * gets it, so it has no row and is English.
+ */
+export class CommandError extends GatewayError {}
+
 /** The state on the disk is of a newer version of this program. Trying again does not help. */
 export class NewerState extends GatewayError {
   constructor(message: string) {

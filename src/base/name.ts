@@ -1,9 +1,6 @@
 import { Type } from "typebox";
 import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
-import { COMMON } from "./common-refusals.ts";
-import { refusals } from "./refusals.ts";
-
-const refused = refusals({ name_malformed: COMMON.name_malformed });
+import { refused } from "./common-refusals.ts";
 
 type NameFault = "length" | "surrogate" | "control" | "slash" | "path" | "space" | "form";
 

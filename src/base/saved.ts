@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "typebox";
 import { checkerOf, jsonIn } from "./checker.ts";
-import { GatewayError } from "./errors.ts";
+import { refused } from "./common-refusals.ts";
 
 /** Texts by key: the database, or a copy that works without the disk. */
 export interface Texts {
@@ -43,8 +43,7 @@ export class Saved<Value> {
   write(to: Pick<Texts, "write">, value: Value): void {
     const text = this.format(value);
     // It would be gone after the next start.
-    if (text.length > this.maxCharacters)
-      throw new GatewayError("unable", `${this.key} is too long to be kept`);
+    if (text.length > this.maxCharacters) throw refused("too_long_to_keep", { setting: this.key });
     to.write(this.key, text);
   }
 }

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import { isHostName } from "./address.ts";
-import { GatewayError } from "./errors.ts";
+import { CommandError } from "./errors.ts";
 import { FLAGS, HTTPS_PORT } from "./flags.ts";
 import { BASE_NAME, INTERFACE_NAME, isTunnelLink } from "./interface-name.ts";
 
@@ -195,5 +195,5 @@ function refuseTunnels({ lan, uplink, interface: base }: Settings): void {
 
 function refuse(key: keyof Settings, what: string): never {
   const { name, variable, help } = FLAGS[key];
-  throw new GatewayError("bad_request", `--${name} (${variable}): ${what} (${help})`);
+  throw new CommandError("bad_request", `--${name} (${variable}): ${what} (${help})`);
 }

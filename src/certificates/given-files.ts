@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError, type GatewayError } from "../base/errors.ts";
 import { FLAGS } from "../base/flags.ts";
 import type { Host } from "../system/host.ts";
 import type { KeyedCertificate } from "./certificate.ts";
@@ -52,5 +52,5 @@ function parsed<T>(flag: "httpsCert" | "httpsKey", path: string, what: string, p
 }
 
 function refused(flag: "httpsCert" | "httpsKey", what: string): GatewayError {
-  return new GatewayError("bad_request", `--${FLAGS[flag].name}: ${what}`);
+  return new CommandError("bad_request", `--${FLAGS[flag].name}: ${what}`);
 }

@@ -1,6 +1,6 @@
 import { version } from "../../package.json";
 import type { Tokens } from "../access/tokens.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Https } from "../certificates/https.ts";
 import type { Dns } from "../dns/dns.ts";
@@ -53,6 +53,7 @@ import {
   uplinkFinding,
 } from "./network.ts";
 import { qualityFinding } from "./quality.ts";
+import { refused } from "./refusals.ts";
 import { remoteFinding } from "./remote.ts";
 import { CHECKS, type CheckName, withCauses } from "./rows.ts";
 import type { Check, Checks } from "./schema.ts";
@@ -239,8 +240,7 @@ function item(name: CheckName, look: Item["look"], tunnel?: string): Item {
 /** A check that fails or takes too long is a fault itself, because its subject may not work. */
 async function checkOf({ id, title, look }: Item, deadlineMs: number): Promise<Check | null> {
   const late = Promise.withResolvers<never>();
-  const expire = () =>
-    late.reject(new GatewayError("timed_out", `it took longer than ${deadlineMs / 1_000} s`));
+  const expire = () => late.reject(refused("check_late", { seconds: deadlineMs / 1_000 }));
   const timer = setTimeout(expire, deadlineMs);
   try {
     const finding = await Promise.race([Promise.resolve().then(look), late.promise]);

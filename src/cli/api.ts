@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "typebox";
 import { Value } from "typebox/value";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { Refusal } from "../http/answers.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
@@ -71,7 +71,7 @@ export class Api {
     const answer: unknown = await response.json().catch(() => null);
     if (response.ok) return this.read(schema, answer);
     const hint = response.status === 401 && this.token === null ? WITHOUT_TOKEN : "";
-    throw new GatewayError("unable", `${printable(this.read(Refusal, answer).error)}${hint}`);
+    throw new CommandError("unable", `${printable(this.read(Refusal, answer).error)}${hint}`);
   }
 
   /** The headers of every request and of the WebSocket. */
@@ -132,7 +132,7 @@ const LOOPBACK = /^https?:\/\/(localhost|127\.[0-9.]+|\[::1\])(:|$)/;
 function originOf(text: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || url.host === "" || url.pathname !== "/") {
-    throw new GatewayError("bad_request", `--url (PORTCULLIS_URL): must be like ${DEFAULT_URL}`);
+    throw new CommandError("bad_request", `--url (PORTCULLIS_URL): must be like ${DEFAULT_URL}`);
   }
   return url.origin;
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError, type GatewayError } from "../base/errors.ts";
 import { TunnelRows } from "../http/schema.ts";
 import { viaText } from "../servers/hops.ts";
 import { tunnelTitle } from "../shared/words.ts";
@@ -78,5 +78,5 @@ export function targetsText({ targets }: Pick<Last, "targets">): string {
 }
 
 function missing(why: string): GatewayError {
-  return new GatewayError("bad_request", `missing argument 'server': ${why}`);
+  return new CommandError("bad_request", `missing argument 'server': ${why}`);
 }

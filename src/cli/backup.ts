@@ -3,7 +3,7 @@ import { type Contents, checkedContents, contentsOf } from "../backup/contents.t
 import { encrypted, opened, plain } from "../backup/envelope.ts";
 import { holdingsOf } from "../backup/holdings.ts";
 import { changesBy, holdsAccount, type Permissions, type Restored, restoreInto } from "../backup/restore.ts";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { type Change, changeText } from "../base/saved.ts";
 import { settingsFrom } from "../base/settings.ts";
 import { askOperator } from "../operator/operator.ts";
@@ -93,12 +93,12 @@ function prepare(name: string, { stateDir }: Flags): string {
 
 function contentsOffline(stateDir: string, clock: Clock): Contents {
   if (!hasDatabase(stateDir))
-    throw new GatewayError(
+    throw new CommandError(
       "unable",
       `${stateDir} holds no gateway state; name another folder with --state-dir`,
     );
   return withStore(stateDir, clock, (store) => {
-    if (store.alert !== null) throw new GatewayError("unable", store.alert);
+    if (store.alert !== null) throw new CommandError("unable", store.alert);
     return contentsOf(store, clock.now());
   });
 }
@@ -130,7 +130,7 @@ async function standardInput(): Promise<string> {
   let bytes = 0;
   for await (const chunk of Bun.stdin.stream()) {
     bytes += chunk.length;
-    if (bytes > MAX_BACKUP_BYTES) throw new GatewayError("unable", "this is too large to be a backup");
+    if (bytes > MAX_BACKUP_BYTES) throw new CommandError("unable", "this is too large to be a backup");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();

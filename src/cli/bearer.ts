@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { FLAGS } from "../base/flags.ts";
 import { askOperator } from "../operator/operator.ts";
 import { readSecret } from "./secret.ts";
@@ -13,7 +13,7 @@ export async function givenToken(file: string | undefined): Promise<string | nul
   const token = text.trim();
   // A header can contain nothing else (RFC 6750, section 2.1).
   if (/^[A-Za-z0-9._~+/-]+=*$/.test(token)) return token;
-  throw new GatewayError("bad_request", `${file === undefined ? VARIABLE : "--token-file"}: is not a token`);
+  throw new CommandError("bad_request", `${file === undefined ? VARIABLE : "--token-file"}: is not a token`);
 }
 
 /** The token of root's own commands, if the gateway of this machine answers at this address; null otherwise. */

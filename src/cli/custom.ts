@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { Success } from "../http/answers.ts";
 import { Providers } from "../http/schema.ts";
 import type { CustomServer, Stored } from "../servers/schema.ts";
@@ -52,7 +52,7 @@ export async function addServer(api: Api, name: string, flags: AddFlags): Promis
 export async function removeServer(api: Api, name: string, given?: Stored): Promise<Output> {
   const provider = given ?? (await api.get("/api/providers", Providers)).current;
   if (provider === "managed")
-    throw new GatewayError(
+    throw new CommandError(
       "unable",
       "the servers in use are those of the VPN account, which come from its list; pass --provider own or --provider imported",
     );
@@ -67,7 +67,7 @@ function settingIn(text: string): [name: AmneziaName, value: number | string] {
   const [, key = "", value = ""] = /^([^=]*)=(.*)$/.exec(text) ?? [];
   const name = AMNEZIA_NAMES.find((each) => each === key.toLowerCase());
   if (name === undefined)
-    throw new GatewayError(
+    throw new CommandError(
       "bad_request",
       `--amnezia: must be one of ${AMNEZIA_NAMES.join(", ")}, as in jc=4`,
     );
@@ -75,6 +75,6 @@ function settingIn(text: string): [name: AmneziaName, value: number | string] {
 }
 
 function numberIn(flag: string, text: string): number {
-  if (!/^[0-9]{1,5}$/.test(text)) throw new GatewayError("bad_request", `${flag}: must be a whole number`);
+  if (!/^[0-9]{1,5}$/.test(text)) throw new CommandError("bad_request", `${flag}: must be a whole number`);
   return Number(text);
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import type { Device, DeviceChange } from "../devices/schema.ts";
 import { LABEL_KEYS } from "../devices/values.ts";
 import { Success } from "../http/answers.ts";
@@ -83,7 +83,7 @@ function exitsIn(text: string): string[] {
 
 async function showDevice(api: Api, device: string): Promise<Output> {
   const { id, known } = await deviceOf(api, device);
-  if (known === undefined) throw new GatewayError("unable", `${id}: ${UNKNOWN}`);
+  if (known === undefined) throw new CommandError("unable", `${id}: ${UNKNOWN}`);
   return { json: known, text: detailsOf(known) };
 }
 

@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { parseMac } from "../base/mac.ts";
 import { type Device, DeviceList } from "../devices/schema.ts";
 import type { Quota, Rate, UsedQuota } from "../devices/values.ts";
@@ -95,7 +95,7 @@ function isId(text: string): boolean {
 function named(text: string, devices: readonly Device[]): Device {
   const folded = text.normalize("NFC").toLowerCase();
   const [found, ...others] = devices.filter(({ name }) => name.toLowerCase() === folded);
-  if (found === undefined) throw new GatewayError("unable", UNKNOWN);
+  if (found === undefined) throw new CommandError("unable", UNKNOWN);
   if (others.length > 0)
     throw usage(
       `several devices have this name; give one of these ids: ${[found, ...others].map(({ id }) => id).join(", ")}`,

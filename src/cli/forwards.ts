@@ -1,5 +1,5 @@
 import { parseAddress } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { parseMac } from "../base/mac.ts";
 import { DeviceList } from "../devices/schema.ts";
 import { Forward, ForwardList } from "../forwards/schema.ts";
@@ -71,7 +71,7 @@ async function forwardsOf(api: Api, { device, port, protocols }: Wanted): Promis
 async function present(api: Api, wanted: Wanted): Promise<string[]> {
   const found = await forwardsOf(api, wanted);
   if (found.length > 0) return found.map(({ protocol }) => protocol);
-  throw new GatewayError("unable", "this port is not forwarded; to list those that are: portcullis forwards");
+  throw new CommandError("unable", "this port is not forwarded; to list those that are: portcullis forwards");
 }
 
 /** A port that was set on the provider's site leads nowhere once the forward has another one. */
@@ -108,7 +108,7 @@ async function idOf(api: Api, name: string): Promise<string> {
   const { devices } = await api.get("/api/devices", DeviceList);
   const found = devices.find(({ addresses }) => addresses.includes(address));
   if (found !== undefined) return found.id;
-  throw new GatewayError("unable", `no device has the address ${address}; to list them: portcullis devices`);
+  throw new CommandError("unable", `no device has the address ${address}; to list them: portcullis devices`);
 }
 
 function portIn(text: string, field: string): number {

@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { type Device, DeviceList } from "../devices/schema.ts";
 import { HistoryPage } from "../history/schema.ts";
 import { STATE_WORDS, tunnelTitle } from "../shared/words.ts";
@@ -25,7 +25,7 @@ const BARS = "▁▂▃▄▅▆▇█";
 export async function showHistory(api: Api, flags: HistoryFlags, now: number): Promise<Output> {
   const hours = /^[1-9][0-9]{0,3}$/.test(flags.hours) ? Number(flags.hours) : 0;
   if (hours === 0 || hours > MAX_HOURS)
-    throw new GatewayError("bad_request", `--hours: must be a number from 1 to ${MAX_HOURS}`);
+    throw new CommandError("bad_request", `--hours: must be a number from 1 to ${MAX_HOURS}`);
   const device = flags.device === undefined ? undefined : await deviceOf(api, flags.device);
   const query = new URLSearchParams({
     from: new Date(now - hours * HOUR_MS).toISOString(),

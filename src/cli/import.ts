@@ -1,5 +1,5 @@
 import { readFileSync, statSync, writeFileSync } from "node:fs";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, GatewayError, messageOf } from "../base/errors.ts";
 import { Success } from "../http/answers.ts";
 import { Imported } from "../http/schema.ts";
 import { clientFile, clientFileName } from "../remote/client-file.ts";
@@ -50,7 +50,7 @@ export async function importFiles(api: Api, paths: readonly string[], name?: str
   const configs: Config[] = [];
   for (const path of paths) configs.push(...(await configsIn(path)));
   if (name !== undefined && configs.length !== 1)
-    throw new GatewayError("bad_request", `--name: takes one file, but there are ${configs.length}`);
+    throw new CommandError("bad_request", `--name: takes one file, but there are ${configs.length}`);
   const files: Outcome[] = [];
   for (const config of configs) files.push(await importOne(api, { ...config, name: name ?? config.name }));
   const failed = files.filter((each) => !each.success).length;
@@ -175,7 +175,7 @@ function faultOf(cause: unknown, entry = ""): string {
 }
 
 function unable(message: string, cause?: unknown): GatewayError {
-  return new GatewayError("unable", message, { cause });
+  return new CommandError("unable", message, { cause });
 }
 
 function configOf(file: string, name: string, bytes: Uint8Array): Config {

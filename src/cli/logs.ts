@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import type { LinuxHost } from "../system/linux.ts";
 
 export interface LogFlags {
@@ -10,7 +10,7 @@ export interface LogFlags {
 /** Prints the service's part of the journal with journalctl; resolves with its exit code. */
 export async function showLogs(host: Pick<LinuxHost, "spawn">, flags: LogFlags): Promise<number> {
   if (!/^([0-9]{1,9}|all)$/.test(flags.lines))
-    throw new GatewayError("bad_request", "--lines: must be a number or all");
+    throw new CommandError("bad_request", "--lines: must be a number or all");
   const child = journalIn(host, argvOf(flags));
   // Ctrl-C reaches both processes; SIGTERM to this one must end journalctl too.
   process.once("SIGTERM", () => child.kill("SIGTERM"));
@@ -34,6 +34,6 @@ function journalIn(host: Pick<LinuxHost, "spawn">, argv: readonly string[]): Ret
     return host.spawn(argv);
   } catch (cause) {
     const message = "this machine has no journal; portcullis serve prints its log on standard error";
-    throw new GatewayError("unable", message, { cause });
+    throw new CommandError("unable", message, { cause });
   }
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import type { TestResult } from "../notifications/schema.ts";
 import { askOperator } from "../operator/operator.ts";
@@ -12,7 +12,7 @@ export async function testNotifications(settings: Settings): Promise<Output> {
   asRoot("notify test");
   const live = await askOperator(settings.stateDir, "notify/test", null);
   if (live === null)
-    throw new GatewayError(
+    throw new CommandError(
       "unable",
       "the service, which sends the notifications, is not running; start it first",
     );

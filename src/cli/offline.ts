@@ -1,5 +1,5 @@
 import type { Parts } from "../app/parts.ts";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import { listTable } from "../killswitch/table.ts";
 
@@ -8,7 +8,7 @@ export async function offlineGraph(settings: Settings): Promise<Parts> {
   const { partsOf } = await import("../app/parts.ts");
   const parts = await partsOf(settings);
   if ((await listTable(parts.host)) === null) return parts;
-  throw new GatewayError(
+  throw new CommandError(
     "unable",
     "the kill switch is in place, and only the running service can permit this request; start it: systemctl start portcullis",
   );

@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import type { QueryLogShown } from "../dns/schema.ts";
 import { askOperator } from "../operator/operator.ts";
@@ -13,7 +13,7 @@ export async function queries(settings: Settings, wanted?: "on" | "off"): Promis
   const request = wanted === undefined ? "queries" : (`queries/${wanted}` as const);
   const live = await askOperator(settings.stateDir, request, null);
   if (live === null)
-    throw new GatewayError("unable", "the service, which logs the queries, is not running; start it first");
+    throw new CommandError("unable", "the service, which logs the queries, is not running; start it first");
   return { json: live.answer, text: textOf(live.answer) };
 }
 

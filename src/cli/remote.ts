@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { Success } from "../http/answers.ts";
 import { Network } from "../http/schema.ts";
 import { askOperator } from "../operator/operator.ts";
@@ -80,7 +80,7 @@ export async function addRemote(api: Api, name: string, flags: AddRemoteFlags): 
 async function assertLan(api: Api): Promise<void> {
   const { lan } = await api.get("/api/network", Network);
   if (lan.every(({ prefixes }) => prefixes.length === 0))
-    throw new GatewayError("unable", "--home-only: the gateway has no LAN now, so there is nothing to reach");
+    throw new CommandError("unable", "--home-only: the gateway has no LAN now, so there is nothing to reach");
 }
 
 /** `on` or `off`: whether the device may reach the LAN and the gateway. */
@@ -143,5 +143,5 @@ function rowOf({ id, name, addresses, exit, lan, online }: RemoteDevice): string
 }
 
 function notRunning(): never {
-  throw new GatewayError("unable", "the service does not run; to start it: sudo systemctl start portcullis");
+  throw new CommandError("unable", "the service does not run; to start it: sudo systemctl start portcullis");
 }

@@ -1,11 +1,11 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 
 /** For commands that read or write the gateway's state. Only root can read the files that they write. */
 export function asRoot(command: string): void {
   assertOnGateway();
   process.umask(0o077);
   if (process.getuid?.() !== 0)
-    throw new GatewayError("unable", `needs root; type: sudo portcullis ${command}`);
+    throw new CommandError("unable", `needs root; type: sudo portcullis ${command}`);
 }
 
 /**
@@ -14,7 +14,7 @@ export function asRoot(command: string): void {
 export function assertOnGateway(): void {
   const url = process.env.PORTCULLIS_URL ?? "";
   if (url === "" || isLoopback(url)) return;
-  throw new GatewayError(
+  throw new CommandError(
     "unable",
     `this command is for the gateway that it runs on, but PORTCULLIS_URL names ${url}; run it on that gateway, or here without PORTCULLIS_URL`,
   );

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readFileSync, readSync } from "node:fs";
 import { StringDecoder } from "node:string_decoder";
 import { ReadStream } from "node:tty";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, messageOf } from "../base/errors.ts";
 import { STANDARD_INPUT } from "./defaults.ts";
 
 /** The first line of a file or the next line of standard input; at a terminal, an answer that is not echoed. */
@@ -12,7 +12,7 @@ export async function readSecret(source: string, name: string, mayBeEmpty = fals
       : process.stdin.isTTY
         ? askSecret(name)
         : await nextLine();
-  if (line === "" && !mayBeEmpty) throw new GatewayError("bad_request", `${name}: is empty`);
+  if (line === "" && !mayBeEmpty) throw new CommandError("bad_request", `${name}: is empty`);
   return line;
 }
 
@@ -35,7 +35,7 @@ function openTerminal(name: string): number {
   try {
     return openSync("/dev/tty", "r+");
   } catch (cause) {
-    throw new GatewayError("bad_request", `${name}: there is no terminal to ask at; pass it in a file`, {
+    throw new CommandError("bad_request", `${name}: there is no terminal to ask at; pass it in a file`, {
       cause,
     });
   }
@@ -52,7 +52,7 @@ function lineTyped(fd: number): string {
   for (;;) {
     const count = readSync(fd, bytes);
     for (const key of decoder.write(bytes.subarray(0, count))) {
-      if (key === KEYS.interrupt) throw new GatewayError("unable", "interrupted");
+      if (key === KEYS.interrupt) throw new CommandError("unable", "interrupted");
       if (KEYS.end.includes(key)) return line.join("");
       if (KEYS.backspace.includes(key)) line.pop();
       else line.push(key);
@@ -65,7 +65,7 @@ function firstLineOf(path: string, name: string): string {
   try {
     return readFileSync(path, "utf8").split(/\r?\n/, 1)[0] ?? "";
   } catch (cause) {
-    throw new GatewayError("bad_request", `${name}: ${messageOf(cause)}`, { cause });
+    throw new CommandError("bad_request", `${name}: ${messageOf(cause)}`, { cause });
   }
 }
 

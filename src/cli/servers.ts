@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { Servers } from "../http/schema.ts";
 import type { Provider, ServerRecord, ServerTree } from "../servers/schema.ts";
 import { UNKNOWN } from "../servers/tree.ts";
@@ -82,7 +82,7 @@ function entryOf<T>(places: Record<string, T>, wanted: string): [string, T] | un
 }
 
 function notFound(provider: Provider, place: string): never {
-  throw new GatewayError(
+  throw new CommandError(
     "not_found",
     `none of ${PROVIDER_WORDS[provider].servers} is in ${place}; to list all places: portcullis servers`,
   );

@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { SpeedResult, SpeedTestList } from "../speed/schema.ts";
 import { type Api, LONG_ANSWER_TIMEOUT_MS } from "./api.ts";
 import { host, type Output } from "./api-command.ts";
@@ -71,6 +71,6 @@ function megabytesOf(bytes: number): string {
 }
 
 function numberIn(flag: string, text: string): number {
-  if (!/^[0-9]{1,4}$/.test(text)) throw new GatewayError("bad_request", `${flag}: must be a whole number`);
+  if (!/^[0-9]{1,4}$/.test(text)) throw new CommandError("bad_request", `${flag}: must be a whole number`);
   return Number(text);
 }

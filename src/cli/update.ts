@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { version } from "../../package.json";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, messageOf } from "../base/errors.ts";
 import { assertSomebody } from "../install/answers.ts";
 import { listTable } from "../killswitch/table.ts";
 import { askOperator } from "../operator/operator.ts";
@@ -30,7 +30,7 @@ export async function updateProgram(
   { check, yes, json, stateDir }: UpdateFlags,
 ): Promise<Output> {
   asRoot("update");
-  if (json && !check) throw new GatewayError("bad_request", "--json: only with --check");
+  if (json && !check) throw new CommandError("bad_request", "--json: only with --check");
   if (!check) assertInstalled();
   if (!check && !yes) assertSomebody();
   const running = runningHere();
@@ -45,7 +45,7 @@ export async function updateProgram(
   const left = offer.isNewer ? null : await completionOf(host, running.kind, version);
   if (check || !(offer.isNewer || left?.isBroken)) return saidOf(offer, left);
   process.stdout.write(textOf(offer));
-  if (!yes && !confirm(`Install ${offer.version}?`)) throw new GatewayError("unable", "nothing was changed");
+  if (!yes && !confirm(`Install ${offer.version}?`)) throw new CommandError("unable", "nothing was changed");
   const progress = progressTo(process.stderr, offer.archive.name);
   await interruptible((signal) => install({ ...deps, signal }, offer, OWN_LAYOUT.program, progress));
   const done = offer.isNewer ? `was updated from ${version} to` : "was installed again:";
@@ -62,7 +62,7 @@ function pinFor(stateDir: string): Pin {
     try {
       const live = await askOperator(stateDir, "update/pin", request);
       if (isInside && !live?.answer?.ownAddresses)
-        throw new GatewayError(
+        throw new CommandError(
           "unable",
           live?.answer
             ? `${new URL(request.url).host} is on the LAN, and a redirect from the internet to there is not followed`
@@ -73,14 +73,14 @@ function pinFor(stateDir: string): Pin {
         return live.answer;
       }
       if (live === null && (await listTable(host)) !== null)
-        throw new GatewayError(
+        throw new CommandError(
           "unable",
           "the kill switch is in place, and the service is not running; start it: systemctl start portcullis",
         );
       return await pinUnguarded(host, request);
     } catch (cause) {
       const other = "or copy the release's files to this machine, and name their folder";
-      throw new GatewayError("unable", `${messageOf(cause)}; ${other}`, { cause });
+      throw new CommandError("unable", `${messageOf(cause)}; ${other}`, { cause });
     }
   };
 }
@@ -88,7 +88,7 @@ function pinFor(stateDir: string): Pin {
 /** The work ends if a person or the system ends this program, so that it leaves nothing behind. */
 async function interruptible<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const interrupted = new AbortController();
-  const end = () => interrupted.abort(new GatewayError("interrupted", "interrupted; nothing was changed"));
+  const end = () => interrupted.abort(new CommandError("interrupted", "interrupted; nothing was changed"));
   const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
   for (const signal of signals) process.on(signal, end);
   try {
@@ -105,7 +105,7 @@ function runningHere(): Running {
 
 function assertInstalled(): void {
   if (existsSync(OWN_LAYOUT.program)) return;
-  throw new GatewayError(
+  throw new CommandError(
     "unable",
     `Portcullis is not installed on this machine; to install it: ${setupCommand()}`,
   );

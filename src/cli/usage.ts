@@ -1,6 +1,6 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError, type GatewayError } from "../base/errors.ts";
 
 /** What was typed is not what the command takes. */
 export function usage(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
+  return new CommandError("bad_request", message);
 }

@@ -2,7 +2,7 @@ import { Type } from "typebox";
 import { Value } from "typebox/value";
 import type { SecurityAlert } from "../base/alert.ts";
 import { jsonIn } from "../base/checker.ts";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import type { DeviceUpdate } from "../devices/schema.ts";
 import type { Forward } from "../forwards/schema.ts";
 import { EVENTS, type GatewayEvent } from "../http/event.ts";
@@ -66,7 +66,7 @@ async function follow(
   socket.onclose = ({ code, reason }) =>
     gone.reject(
       code === REFUSED
-        ? new GatewayError("unable", printable(reason))
+        ? new CommandError("unable", printable(reason))
         : api.unreachable(printable(reason) || "it no longer answers"),
     );
   const reading = setInterval(() => void readStatus(api).then(onReading, gone.reject), readEveryMs);

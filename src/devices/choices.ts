@@ -2,7 +2,7 @@ import type { Address } from "../base/address.ts";
 import type { DefaultExit } from "../killswitch/policy.ts";
 import type { Assignments } from "./assignments.ts";
 import { defaultExitIn, type Exits, exitIn } from "./exit.ts";
-import { asOrder, orderFault, type ExitOrder } from "./exit-order.ts";
+import { asOrder, type ExitOrder, orderFault } from "./exit-order.ts";
 import type { FixedAddresses } from "./fixed.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
 import { assertSingle } from "./rate.ts";

@@ -1,5 +1,5 @@
 import { contains, networkOf, type Prefix, parseAddress, parsePrefix } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { type DhcpFiles, dnsmasqConfig } from "./config.ts";
@@ -52,7 +52,7 @@ function namesIn(config: string): string[] {
 function assertSameInterfaces(installed: readonly string[], found: readonly string[]): void {
   if (Bun.deepEquals(installed, found)) return;
   const now = found.length === 0 ? "none" : found.join(", ");
-  throw new GatewayError(
+  throw new CommandError(
     "unable",
     `it was installed for ${installed.join(", ")}, but the LAN's interfaces are now: ${now}`,
   );

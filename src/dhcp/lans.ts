@@ -9,7 +9,7 @@ import {
   parseAddress,
   parsePrefix,
 } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError, type GatewayError } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { ulaOn } from "../network/ula.ts";
@@ -114,14 +114,14 @@ function placeOf({ from, to }: Range, own: readonly Own[]): Own {
 function assertOwn(name: string, prefix: Prefix, { addresses }: LanFacts): void {
   const leased = addresses.some((one) => one.interface === name && one.prefix === prefix && one.isLeased);
   if (leased) {
-    throw new GatewayError(
+    throw new CommandError(
       "unable",
       `--dhcp: ${name} has ${addressOf(prefix)} from another DHCP server and would lose it when that is off; give ${name} a fixed address first, with the home router as its router`,
     );
   }
   const other = addresses.find((one) => one.interface !== name && overlap(one.prefix, prefix));
   if (other === undefined) return;
-  throw new GatewayError(
+  throw new CommandError(
     "unable",
     `--dhcp: ${name} (${prefix}) and ${other.interface} (${other.prefix}) have addresses of one network; give one of them another network first`,
   );
@@ -188,5 +188,5 @@ function withoutAddress(name: string): GatewayError {
 }
 
 function refusal(what: string): GatewayError {
-  return new GatewayError("bad_request", `--dhcp: ${what}`);
+  return new CommandError("bad_request", `--dhcp: ${what}`);
 }

@@ -1,4 +1,4 @@
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Settings } from "../base/settings.ts";
 import { hasCarrier, networkIn, readNetwork } from "../network/host-network.ts";
@@ -31,7 +31,7 @@ export async function awaitDhcp(deps: Deps, tell: (reason: string | null) => Pro
     const reason = await prepareDhcp(deps).then(() => null, messageOf);
     if (reason === null) return tell(null);
     if (reason !== told) await tell(reason);
-    if (told === null && !(await isRepeated(host))) throw new GatewayError("unable", reason);
+    if (told === null && !(await isRepeated(host))) throw new CommandError("unable", reason);
     if (reason !== told) log.warn(`DHCP waits: ${reason}`);
     told = reason;
     await host.sleep(TRY_EVERY_MS);
@@ -45,12 +45,12 @@ export async function awaitDhcp(deps: Deps, tell: (reason: string | null) => Pro
  */
 export async function prepareDhcp({ host, settings, files, log }: Deps): Promise<void> {
   if (settings.dhcp === null)
-    throw new GatewayError("unable", `--dhcp is off; to remove the DHCP server: ${setupCommand()}`);
+    throw new CommandError("unable", `--dhcp is off; to remove the DHCP server: ${setupCommand()}`);
   const reading = await readNetwork(host);
   const network = networkIn(reading, settings);
   const installed = await host.read(files.config);
   if (installed === null)
-    throw new GatewayError("unable", `${files.config} is missing; write it: ${setupCommand()}`);
+    throw new CommandError("unable", `${files.config} is missing; write it: ${setupCommand()}`);
   // IPv6 may be turned off on an interface. IPv4 is served in any case.
   await keepUla(host, network, settings).catch((error: unknown) =>
     log.warn(`the LAN has no IPv6 router: ${messageOf(error)}`),
@@ -61,7 +61,7 @@ export async function prepareDhcp({ host, settings, files, log }: Deps): Promise
     // Without a carrier no server could answer.
     .filter((name) => hasCarrier(reading.addresses.find(({ ifname }) => ifname === name)));
   if (links.length === 0)
-    throw new GatewayError(
+    throw new CommandError(
       "unable",
       "no LAN interface has both an address and a carrier; connect the LAN's cable",
     );

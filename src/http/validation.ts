@@ -87,16 +87,30 @@ function named(field: string): string {
 const MAX_NAME = 40;
 
 function unwanted(field: string, schema: JsonSchema): GatewayError {
-  const { anyOf, type, minimum: min = "any", maximum: max = "any", pattern, example } = schema;
-  const known = (anyOf ?? [schema]).flatMap(({ const: value }) =>
-    value === undefined ? [] : [String(value)],
-  );
-  if (known.length === (anyOf ?? [schema]).length)
-    return refused("must_be_one_of", { field, known: listed(known) });
-  if (anyOf === undefined && type === "integer") return refused("must_be_integer", { field, min, max });
-  if (anyOf === undefined && type === "string" && pattern !== undefined && example !== undefined)
-    return refused("must_be_like", { field, example: `${example}`, about: schema.description ?? "none" });
-  return refused("must_be", { field, reason: wanted(schema) });
+  const known = constsIn(schema);
+  if (known !== null) return refused("must_be_one_of", { field, known: listed(known) });
+  const { type, minimum: min = "any", maximum: max = "any", example, description: about = "none" } = schema;
+  switch (schema.anyOf === undefined ? type : "several") {
+    case "integer":
+      return refused("must_be_integer", { field, min, max });
+    case "string":
+      if (schema.pattern !== undefined && example !== undefined)
+        return refused("must_be_like", { field, example: `${example}`, about });
+      return refused((schema.minLength ?? 0) > 0 ? "must_not_be_empty" : "must_be_text", { field });
+    case "object":
+      return refused("must_be_object", { field });
+    case "array":
+      return refused("must_be_list", { field });
+    default:
+      return refused("must_be", { field, reason: wanted(schema) });
+  }
+}
+
+/** The values that a field can have; null if there are others. */
+function constsIn(schema: JsonSchema): string[] | null {
+  const all = schema.anyOf ?? [schema];
+  const known = all.flatMap(({ const: value }) => (value === undefined ? [] : [String(value)]));
+  return known.length === all.length ? known : null;
 }
 
 function wanted(schema: JsonSchema): string {

@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { FLAGS } from "../base/flags.ts";
 import type { Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
@@ -10,7 +10,7 @@ const ASKED = ["lan", "uplink", "port", "dhcp"] as const;
 
 export function assertSomebody(): void {
   if (!process.stdin.isTTY)
-    throw new GatewayError("bad_request", "there is no terminal to ask at; pass --yes");
+    throw new CommandError("bad_request", "there is no terminal to ask at; pass --yes");
 }
 
 /** Asks a question and returns what was typed. */

@@ -1,4 +1,4 @@
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, messageOf } from "../base/errors.ts";
 import { FLAGS } from "../base/flags.ts";
 import { type Settings, settingsFrom } from "../base/settings.ts";
 import { PATHS } from "./paths.ts";
@@ -39,7 +39,7 @@ export function settingsWith(file: GivenSettings, flags: GivenSettings): Setting
   try {
     return settingsFrom({ ...file, ...flags });
   } catch (cause) {
-    throw new GatewayError("bad_request", `in ${PATHS.environment}: ${messageOf(cause)}`, { cause });
+    throw new CommandError("bad_request", `in ${PATHS.environment}: ${messageOf(cause)}`, { cause });
   }
 }
 
@@ -91,7 +91,7 @@ function quoted(name: string, value: string): string {
   if (/^[A-Za-z0-9_.,:/@%+-]*$/.test(value)) return value;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused.
   if (/["'\\$`\x00-\x1f\x7f]/.test(value)) {
-    throw new GatewayError(
+    throw new CommandError(
       "bad_request",
       `--${name}: quotes, backslashes and control characters are not allowed`,
     );

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { version } from "../../package.json";
 import type { Address } from "../base/address.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, messageOf } from "../base/errors.ts";
 import { FLAGS } from "../base/flags.ts";
 import type { Settings } from "../base/settings.ts";
 import type { ServedLan } from "../dhcp/config.ts";
@@ -78,7 +78,7 @@ export async function install(
   await carryOut(plan, { host, root: "", say: print, interrupted: interruption() }).catch(
     (cause: unknown) => {
       const ways = `completed steps stay; run ${command} again, or undo it: sudo portcullis uninstall`;
-      throw new GatewayError("unable", `${messageOf(cause)}; ${ways}`, { cause });
+      throw new CommandError("unable", `${messageOf(cause)}; ${ways}`, { cause });
     },
   );
   const { network } = machine;
@@ -104,7 +104,7 @@ async function assertAloneOn(
   await assertPortFree(host);
   const links = servedLans(network, facts, settings).map((lan) => lan.interface);
   await assertAlone(host, links).catch((cause: unknown) => {
-    throw new GatewayError("unable", `--dhcp: ${messageOf(cause)}, then run this command again`, { cause });
+    throw new CommandError("unable", `--dhcp: ${messageOf(cause)}, then run this command again`, { cause });
   });
 }
 
@@ -153,7 +153,7 @@ function agreement({ dryRun, yes }: Choices): (line: string) => boolean {
 function agree(plan: Plan): void {
   const heads = plan.map((step) => `  ${headOf(step)}\n`).join("");
   print(`These steps follow (--dry-run shows them in full):\n\n${heads}`);
-  if (!confirm("Continue?")) throw new GatewayError("unable", "nothing was changed");
+  if (!confirm("Continue?")) throw new CommandError("unable", "nothing was changed");
 }
 
 function sshLine({ network, sshClient }: Machine): string {
@@ -233,7 +233,7 @@ function aboutOwn(fingerprint: string | null): string {
 function ownProgram(): string {
   const [program = "", ...main] = SELF_COMMAND;
   if (main.length === 0) return program;
-  throw new GatewayError(
+  throw new CommandError(
     "unable",
     "only the compiled program can install itself: ./scripts/build, then dist/portcullis install",
   );

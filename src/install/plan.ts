@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { FLAGS } from "../base/flags.ts";
 import { settingsFrom } from "../base/settings.ts";
 import { certificateIn } from "../certificates/given-files.ts";
@@ -129,7 +129,7 @@ export async function assertFiles(host: Pick<Host, "read">, given: GivenSettings
   for (const flag of NOT_COPIED) {
     const path = given[flag] ?? "";
     if (!HOMES.test(path)) continue;
-    throw new GatewayError(
+    throw new CommandError(
       "bad_request",
       `--${FLAGS[flag].name}: the service cannot read ${path}, because it is in a home folder; put it elsewhere, such as below /etc`,
     );
@@ -138,7 +138,7 @@ export async function assertFiles(host: Pick<Host, "read">, given: GivenSettings
   for (const [key] of COPIES) {
     const from = given[key];
     if (from === undefined || !isCopied(key, from) || (await host.read(from)) !== null) continue;
-    throw new GatewayError(
+    throw new CommandError(
       "bad_request",
       `--${FLAGS[key].name}: there is no file ${from}, or it cannot be read`,
     );

@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError, type GatewayError } from "../base/errors.ts";
 import { addressIn, type Settings } from "../base/settings.ts";
 import { servedLans } from "../dhcp/lans.ts";
 import { isComplete } from "../killswitch/boot-files.ts";
@@ -134,7 +134,7 @@ function assertInterfaces(
     if (!interfaces.includes(name)) {
       if (flag === "lan" && given.lan === undefined) continue;
       const known = interfaces.length === 0 ? "none" : interfaces.join(", ");
-      throw new GatewayError("bad_request", `--${flag}: there is no interface ${name}; there are: ${known}`);
+      throw new CommandError("bad_request", `--${flag}: there is no interface ${name}; there are: ${known}`);
     }
     if (flag === "lan" && !network.lans.some((one) => one.interface === name)) {
       throw unable(`--lan: ${name} has no private address yet; the kill switch must know the LAN at boot`);
@@ -153,5 +153,5 @@ function assertSameTunnels({ interfaces, environment }: Machine, settings: Setti
 }
 
 function unable(message: string): GatewayError {
-  return new GatewayError("unable", message);
+  return new CommandError("unable", message);
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Host } from "../system/host.ts";
 import { assertMachine, missingPrograms } from "../system/machine.ts";
@@ -30,8 +30,8 @@ export async function ensurePrograms(
   if (command.length > 0 && agrees(line)) await host.run(command, { timeoutMs: PACKAGES_TIMEOUT_MS });
   assertMachine();
   if (settings.dhcp !== null && Bun.which(DHCP.program) === null)
-    throw new GatewayError("unable", `${DHCP.program} not found; install it: ${line}`);
+    throw new CommandError("unable", `${DHCP.program} not found; install it: ${line}`);
   if ((await wireguardOf(host)) === null) {
-    throw new GatewayError("unable", `the kernel has no WireGuard; install a userspace one: ${line}`);
+    throw new CommandError("unable", `the kernel has no WireGuard; install a userspace one: ${line}`);
   }
 }

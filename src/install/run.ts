@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { withdrawPrefixes } from "../dhcp/withdraw-prefixes.ts";
 import { placeCopy, placeText, remove, removeEmpty } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
@@ -22,7 +22,7 @@ export interface PlanEnvironment {
 export function interruption(): AbortSignal {
   const controller = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const)
-    process.on(signal, () => controller.abort(new GatewayError("unable", "interrupted")));
+    process.on(signal, () => controller.abort(new CommandError("unable", "interrupted")));
   return controller.signal;
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, messageOf } from "../base/errors.ts";
 import { claimInstallation } from "../system/claim.ts";
 import { PACKAGED } from "../system/layout.ts";
 import { LinuxHost } from "../system/linux.ts";
@@ -79,7 +79,7 @@ export async function takeBack(removal: Removal, base: string, surroundings: Pla
     await carryOut(filesPlan(removal), surroundings);
   } catch (cause) {
     const way = "completed steps stay; run it again: sudo portcullis uninstall";
-    throw new GatewayError("unable", `${messageOf(cause)}; ${way}`, { cause });
+    throw new CommandError("unable", `${messageOf(cause)}; ${way}`, { cause });
   }
 }
 
@@ -91,12 +91,12 @@ function assertGone({ network, rules, queues, routes, tables }: Remains): void {
     ...queues.map((link) => `queue of ${link}`),
     ...tables.map((table) => `table ${table}`),
   ];
-  if (left.length > 0) throw new GatewayError("unable", `not removed: ${left.join(", ")}`);
+  if (left.length > 0) throw new CommandError("unable", `not removed: ${left.join(", ")}`);
 }
 
 function agree(question: string): void {
   assertSomebody();
-  if (!agreesTo(question)) throw new GatewayError("unable", "nothing was changed");
+  if (!agreesTo(question)) throw new CommandError("unable", "nothing was changed");
 }
 
 function agreesTo(question: string): boolean {

@@ -1,5 +1,5 @@
 import type { Alarm } from "../base/alert.ts";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import { SavedChoice, type Texts } from "../base/saved.ts";
 import type { KillSwitch } from "./killswitch.ts";
 
@@ -62,7 +62,7 @@ export class OperatorSwitch {
     await settle(() => {
       // One that waited for a connect must not open what has been closed since.
       if (!isOn && this.requested)
-        throw new GatewayError("interrupted", "interrupted by turning the kill switch on");
+        throw new CommandError("interrupted", "interrupted by turning the kill switch on");
       this.decide(isOn);
     });
     for (const listener of this.listeners) listener();

@@ -1,7 +1,7 @@
 import { Limiter } from "../access/limiter.ts";
 import { alertIn, type SecurityAlert } from "../base/alert.ts";
 import type { Bus } from "../base/bus.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import { LANGUAGE, translationIn } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
 import { voiceIn } from "../base/voice.ts";
@@ -16,6 +16,7 @@ import { type HaNode, messagesOf } from "./discovery.ts";
 import { lastAlert, type Read, readHome, thingsOf } from "./home.ts";
 import { Published, type PublishedEntity } from "./published.ts";
 import { RATES_EVERY_MS, Rates } from "./rates.ts";
+import { refused } from "./refusals.ts";
 import type { MqttStatus } from "./status.ts";
 import {
   availabilityTopic,
@@ -127,7 +128,7 @@ export class Bridge {
     );
     while (!ended.signal.aborted) await this.round(connection, ended.signal);
     signal.removeEventListener("abort", end);
-    if (!signal.aborted) throw new GatewayError("unable", connection.fault);
+    if (!signal.aborted) throw refused("broker_unreached", { reason: connection.fault });
     connection.publish(availabilityTopic(site.id), "offline");
     await connection.end();
   }
@@ -208,8 +209,7 @@ export class Bridge {
     if (!this.limiter.take(CLIENT, "connection", clock.monotonic()).allowed) return;
     const deviceOf = (key: string) => this.devices.get(key) ?? null;
     try {
-      if (given.payload.length > MAX_PAYLOAD)
-        throw new GatewayError("bad_request", "the payload is too long");
+      if (given.payload.length > MAX_PAYLOAD) throw refused("payload_too_long");
       await carryOut(gateway, deviceOf, given);
     } catch (error) {
       log.warn(`MQTT: a command was not carried out: ${messageOf(error)}`);

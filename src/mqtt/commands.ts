@@ -1,10 +1,10 @@
-import { GatewayError } from "../base/errors.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import type { ConnectRequest, ConnectRequests } from "../tunnel/connect-requests.ts";
 import type { PastConnections } from "../tunnel/past-connections.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
+import { refused } from "./refusals.ts";
 import { GATEWAY, type Key, listKey, tunnelKey } from "./topics.ts";
 
 /** The parts that Home Assistant may change. They check their input. */
@@ -37,7 +37,7 @@ export async function carryOut(
     case `${tunnelKey(MAIN)}/connection`:
       return turn(gateway, payload);
     default:
-      throw new GatewayError("not_found", "there is no such command");
+      throw refused("command_unknown");
   }
 }
 
@@ -48,7 +48,7 @@ async function turn(gateway: Commanded, payload: string): Promise<void> {
 
 function isOn(payload: string): boolean {
   if (payload === "ON" || payload === "OFF") return payload === "ON";
-  throw new GatewayError("bad_request", "the payload must be ON or OFF");
+  throw refused("payload_invalid");
 }
 
 /** Where `main` led last, or before that if nothing of it is left. */
@@ -56,8 +56,7 @@ function lastOf({ past }: Commanded): ConnectRequest {
   const last = past.last(MAIN);
   if (last !== null) return last;
   const [recent] = past.recent();
-  if (recent === undefined)
-    throw new GatewayError("bad_request", "the tunnel has never been connected: choose a server first");
+  if (recent === undefined) throw refused("never_connected");
   const { at: _, ...target } = recent;
   return target;
 }

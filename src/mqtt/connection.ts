@@ -4,6 +4,7 @@ import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { type Dialled, hello, KEEP_ALIVE_MS, socketTo } from "./dialled.ts";
 import { Frames } from "./frames.ts";
+import { refused } from "./refusals.ts";
 
 /** From the first connection attempt to the broker's answer. */
 const ANSWER_TIMEOUT_MS = 10_000;
@@ -85,16 +86,16 @@ export class Connection {
     socket.once(dialled.certified === null ? "connect" : "secureConnect", () =>
       connection.send(hello(dialled)),
     );
-    const refused = connection.closed.then(() => {
-      const kind = connection.isReached ? GatewayError : Unreached;
-      throw new kind("unable", connection.fault);
+    const failed = connection.closed.then(() => {
+      const fault = refused("broker_unreached", { reason: connection.fault });
+      throw connection.isReached ? fault : new Unreached(fault.code, fault.message, { args: fault.args });
     });
     try {
-      await Promise.race([connection.accepted.promise, refused]);
+      await Promise.race([connection.accepted.promise, failed]);
     } finally {
       over.abort();
       signal.removeEventListener("abort", cancel);
-      refused.catch(() => {});
+      failed.catch(() => {});
     }
     void connection.keepAlive();
     return connection;

@@ -1,11 +1,11 @@
 import type { Prefix } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Host } from "../system/host.ts";
 import { Bridge, type Deps as BridgeDeps } from "./bridge.ts";
 import { addressesOf, type Broker, brokerIn, type TunnelTo, wayTo } from "./broker.ts";
 import { Connection, Unreached } from "./connection.ts";
+import { refused } from "./refusals.ts";
 import { availabilityTopic, idOf } from "./topics.ts";
 
 type MqttSettings = Pick<Settings, "mqttPasswordFile" | "mqttCaFile" | "mqttCommands" | "port">;
@@ -74,14 +74,13 @@ export function runBridge(deps: Deps, signal: AbortSignal): Promise<void> {
  */
 async function reachable({ host }: Broker, { lans, tunnelTo }: Deps) {
   const addresses = await addressesOf(host).catch(() => {
-    throw new GatewayError("unable", `the name ${host} does not resolve; without a tunnel, give the address`);
+    throw refused("broker_name_unresolved", { name: host });
   });
   const found = addresses.flatMap((address) => {
     const way = wayTo(address, lans(), tunnelTo);
     return way === null ? [] : [{ address, way }];
   });
-  if (found.length === 0)
-    throw new GatewayError("unable", `${host} is not on the LAN, and there is no tunnel to reach it through`);
+  if (found.length === 0) throw refused("broker_nowhere", { host });
   return found.slice(0, MAX_ADDRESSES);
 }
 
@@ -105,6 +104,6 @@ async function dialled({ tls, host, port, user }: Broker, { address, way }: Reac
 async function textIn(host: Deps["host"], path: string | null, flag: string): Promise<string | null> {
   if (path === null) return null;
   const text = await host.read(path, MAX_FILE_BYTES);
-  if (text === null) throw new GatewayError("unable", `the file ${path} (${flag}) cannot be read`);
+  if (text === null) throw refused("file_unreadable", { file: path, flag });
   return text;
 }

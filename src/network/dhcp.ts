@@ -1,6 +1,6 @@
 import { type Address, isPrivatePrefix, parseAddress, parsePrefix } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
+import { refused } from "./refusals.ts";
 
 /** What a DHCP server would give a device. */
 export interface Offer {
@@ -77,11 +77,7 @@ export async function offersOn(
   } finally {
     socket.close();
   }
-  if (found.size === 0 && replies > MAX_REPLIES)
-    throw new GatewayError(
-      "unable",
-      `${link} carries too many DHCP replies to tell whether another server answers; find the machine that sends them, and unplug it`,
-    );
+  if (found.size === 0 && replies > MAX_REPLIES) throw refused("dhcp_flood", { link });
   return [...found.values()];
 }
 

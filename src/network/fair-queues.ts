@@ -1,10 +1,11 @@
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Queue } from "../base/queue.ts";
 import { SavedChoice, type Texts } from "../base/saved.ts";
 import { LINE_BOUNDS } from "../shared/bounds.ts";
 import type { Host } from "../system/host.ts";
 import { OwnTable } from "./own-table.ts";
+import { refused } from "./refusals.ts";
 
 /** What the line to the internet carries, in Mbit/s each way. */
 export interface Line {
@@ -51,8 +52,6 @@ const TC_TIMEOUT_MS = 30_000;
 const BYTES_PER_MEGABIT = 125_000;
 const TEXT = /^(\d{1,5}) Mbit\/s down, (\d{1,5}) up$/;
 const UNKNOWN = "not given";
-const NO_CAKE =
-  "This kernel has no CAKE, which shares the line among devices: it needs the module sch_cake, which the kernels of Debian and Raspberry Pi OS have.";
 
 /** As the preview of a restore shows it. */
 export const LINE = new SavedChoice(
@@ -201,7 +200,7 @@ export class FairQueues {
       });
     } catch (error) {
       if (/qdisc kind is unknown|Unknown qdisc/i.test(messageOf(error)))
-        throw new GatewayError("unable", NO_CAKE, { cause: error });
+        throw refused("queue_unsupported", {}, { cause: error });
       throw error;
     }
     return taken;
@@ -210,10 +209,7 @@ export class FairQueues {
   private assertFree([taken]: readonly Qdisc[]): void {
     if (taken === undefined) return;
     const { dev, kind, handle } = taken;
-    throw new GatewayError(
-      "unable",
-      `${dev} has a queue of another program (${kind} ${handle}). Remove it first: tc qdisc delete dev ${dev} root`,
-    );
+    throw refused("queue_foreign", { link: `${dev}`, kind, handle });
   }
 }
 

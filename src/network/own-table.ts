@@ -1,10 +1,10 @@
-import { GatewayError } from "../base/errors.ts";
 import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import type { Host } from "../system/host.ts";
 import { BOUNDS_TABLE } from "./bounds-table.ts";
 import { COUNTERS_TABLE } from "./counters.ts";
 import { LIMITS_TABLE } from "./limits-table.ts";
+import { refused } from "./refusals.ts";
 
 /** The tables beside those of the kill switch: family and name. */
 export const OWN_TABLES: readonly string[] = [COUNTERS_TABLE, BOUNDS_TABLE, LIMITS_TABLE];
@@ -94,10 +94,7 @@ export class OwnTable<Wanted> {
   private async learn(wanted: Wanted): Promise<string | null> {
     const listing = await this.loading.list();
     if (!this.loading.isWhole(listing, wanted))
-      throw new GatewayError(
-        "kernel_refused",
-        `the kernel does not list ${this.loading.name} as it was given`,
-      );
+      throw refused("table_not_listed", { table: this.loading.name });
     this.loaded = { wanted, listing };
     return listing;
   }

@@ -1,10 +1,11 @@
-import { GatewayError, messageOf as reasonOf } from "../base/errors.ts";
+import { messageOf as reasonOf } from "../base/errors.ts";
 import type { Translate } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { NotifiedEvent } from "./event.ts";
 import { type Message, type MessageSender, messageOf } from "./message.ts";
 import { type Kept, Outbox } from "./outbox.ts";
+import { refused } from "./refusals.ts";
 import { requestFor, type Target } from "./target.ts";
 
 /** Events that belong together, such as damage and its repair, occur within this time. */
@@ -67,8 +68,7 @@ export class Delivery {
   async post(message: Message): Promise<void> {
     const { status } = await this.deps.send(requestFor(this.target, message));
     if (status >= 200 && status < 300) return;
-    const what = status >= 300 && status < 400 ? " and wants to redirect, which is not followed" : "";
-    throw new GatewayError("unable", `it answered ${status}${what}`);
+    throw refused("target_refused", { status, redirects: status >= 300 && status < 400 ? "yes" : "no" });
   }
 
   private async run(): Promise<void> {

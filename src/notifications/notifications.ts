@@ -2,10 +2,11 @@ import { Type } from "typebox";
 import { isLoopback, parseAddress } from "../base/address.ts";
 import type { AlertArgs } from "../base/alert-rows.ts";
 import { Decision, effectBy, without } from "../base/decision.ts";
-import { GatewayError, messageOf as reasonOf } from "../base/errors.ts";
+import { messageOf as reasonOf } from "../base/errors.ts";
 import { LANGUAGE, type Translate, translationIn } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
 import { nameIn } from "../base/name.ts";
+import { within } from "../base/refusals.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import { redacted } from "../base/secrets.ts";
 import type { Host } from "../system/host.ts";
@@ -15,6 +16,7 @@ import { type NotifiedEvent, Outage } from "./event.ts";
 import { testMessage } from "./message.ts";
 import { Outages } from "./outages.ts";
 import { Kept } from "./outbox.ts";
+import { refused } from "./refusals.ts";
 import { NewTarget, type ShownTarget, type TestResult } from "./schema.ts";
 import { parseTarget, type Target } from "./target.ts";
 
@@ -146,15 +148,13 @@ export class Notifications {
 
   /** Throws `GatewayError`, whose message does not quote the address. `by` is who has asked for it. */
   async add({ name, address }: NewTarget, by: string): Promise<ShownTarget> {
-    if (this.begin === null)
-      throw new GatewayError("unable", "the service is starting; try again in a moment");
+    if (this.begin === null) throw refused("notifications_starting");
     const target = addedTarget({ name, address });
     await this.decision.change((added) => {
-      if (this.names().includes(name))
-        return refuse(`name: ${name} exists; remove it first, or choose another name`);
-      if (this.isUsed(target)) return refuse("address: notifications go there already");
+      if (this.names().includes(name)) throw refused("name_exists", { name });
+      if (this.isUsed(target)) throw refused("address_used");
       if (Math.max(this.used.length, added.length) >= MAX_TARGETS)
-        return refuse(`there are ${MAX_TARGETS} addresses already; remove one first`);
+        throw refused("limit_reached", { of: "addresses", max: MAX_TARGETS });
       this.by = by;
       return [...added, { name, address }];
     });
@@ -168,7 +168,7 @@ export class Notifications {
         this.by = by;
         return without(added, (each) => each.name === name);
       },
-      new GatewayError("not_found", `no address with the name ${name} was added`),
+      refused("address_unknown", { name }),
     );
   }
 
@@ -294,13 +294,13 @@ export class Notifications {
 /** Only root chooses programs of this machine itself, which may trust every local client. */
 function addedTarget({ name, address }: NewTarget): Target {
   nameIn("name", name);
-  if (redacted(name) !== name) return refuse("name: looks like a secret; choose one such as phone");
+  if (redacted(name) !== name) throw refused("name_secret");
   const target = targetIn(address);
   const host = new URL(target.url).hostname.replace(/^\[|\]$|\.$/g, "");
   const literal = parseAddress(host);
   // All names below it are this machine's, too (RFC 6761, section 6.3).
   if (literal === null ? /(^|\.)localhost$/.test(host) : isLoopback(literal))
-    return refuse("address: it is this machine; only root can choose that, with --notify");
+    throw refused("address_of_machine");
   return target;
 }
 
@@ -308,12 +308,8 @@ function targetIn(address: string): Target {
   try {
     return parseTarget(address);
   } catch (error) {
-    return refuse(`address: ${reasonOf(error)}`);
+    throw within("address", error);
   }
-}
-
-function refuse(what: string): never {
-  throw new GatewayError("bad_request", what);
 }
 
 function textsOf(added: readonly NewTarget[]): string[] {

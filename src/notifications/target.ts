@@ -1,8 +1,8 @@
 import { isLocal, parseAddress } from "../base/address.ts";
 import type { Level } from "../base/alert-rows.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { HttpsRequest } from "../system/host.ts";
 import type { Message } from "./message.ts";
+import { refused } from "./refusals.ts";
 
 /** Where notifications go. `name` is for logs: everything else may be secret. */
 export type Target = { name: string; url: string; authorization: string | null } & (
@@ -31,14 +31,14 @@ export function parseTarget(text: string): Target {
     case "http":
       return webIn(text);
     default:
-      return refuse("it must begin with ntfy://, gotify://, https:// or http://");
+      return refuse("scheme");
   }
 }
 
 function ntfyIn(rest: string): Target {
   const url = withScheme(rest);
   const [topic, ...folders] = segmentsOf(url).toReversed();
-  if (topic === undefined || !TOPIC.test(topic)) return refuse("ntfy needs a topic: ntfy://host/topic");
+  if (topic === undefined || !TOPIC.test(topic)) return refuse("topic");
   return {
     kind: "ntfy",
     name: `ntfy at ${url.host}`,
@@ -51,7 +51,7 @@ function ntfyIn(rest: string): Target {
 function gotifyIn(rest: string): Target {
   const url = withScheme(rest);
   const [token, ...folders] = segmentsOf(url).toReversed();
-  if (token === undefined) return refuse("gotify needs the token of an application: gotify://host/token");
+  if (token === undefined) return refuse("token");
   return gotifyAt(url, folders.toReversed(), token);
 }
 
@@ -122,16 +122,15 @@ function withScheme(rest: string): URL {
   const isPlain = ([name, value]: [string, string]) =>
     (name === "scheme" && value === "http") || (name === "disableTLS" && value === "yes");
   const odd = wanted.find((each) => !isPlain(each) && !(each[0] === "scheme" && each[1] === "https"));
-  if (odd !== undefined) return refuse("only scheme=http or disableTLS=yes may follow the question mark");
+  if (odd !== undefined) return refuse("query");
   return wanted.some(isPlain) ? urlOf(`http://${rest}`) : url;
 }
 
 /** Plain HTTP is only sent to the LAN. Names of the LAN cannot be looked up. */
 function urlOf(text: string): URL {
-  const url = URL.parse(text) ?? refuse("it is not a valid address");
+  const url = URL.parse(text) ?? refuse("address");
   const isHere = isLocal(parseAddress(url.hostname.replace(/^\[|\]$/g, "")));
-  if (url.protocol === "http:" && !isHere)
-    return refuse("plain http is for an IP address of the LAN; use https");
+  if (url.protocol === "http:" && !isHere) return refuse("plain");
   return url;
 }
 
@@ -156,17 +155,19 @@ function authorizationIn({ username, password }: URL): string | null {
 
 /** Bytes that would end the header are refused here, where no message quotes them. */
 function inHeader(text: string): string {
-  return /^[\x20-\x7e]+$/.test(text) ? text : refuse("its token has characters that no token has");
+  return /^[\x20-\x7e]+$/.test(text) ? text : refuse("characters");
 }
 
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    return refuse("its percent-encoding is wrong");
+    return refuse("encoding");
   }
 }
 
-function refuse(what: string): never {
-  throw new GatewayError("bad_request", what);
+type Fault = "scheme" | "topic" | "token" | "query" | "plain" | "characters" | "encoding" | "address";
+
+function refuse(fault: Fault): never {
+  throw refused("address_malformed", { fault });
 }

@@ -1,5 +1,5 @@
 import { existsSync, unlinkSync } from "node:fs";
-import { codeNamed, codeOf, GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, codeNamed, codeOf, messageOf } from "../base/errors.ts";
 import { setupCommand } from "../system/layout.ts";
 
 /** The requests of a socket by name, with argument and answer. */
@@ -52,12 +52,12 @@ export async function askOn<Known extends Requests, Name extends keyof Known & s
   const response = await fetch(`http://localhost/${name}`, { unix, method: "POST", body, timeout: false });
   // An upgrade that was not completed leaves the former version running.
   if (response.status === 404)
-    throw new GatewayError(
+    throw new CommandError(
       "unable",
       `the running service is of another version, which does not know this request; complete the upgrade: ${setupCommand()}`,
     );
   const said = (await response.json()) as { answer: Known[Name][1] } | { code: string; message: string };
-  if ("code" in said) throw new GatewayError(codeNamed(said.code), said.message);
+  if ("code" in said) throw new CommandError(codeNamed(said.code), said.message);
   return said;
 }
 

@@ -5,7 +5,6 @@ export const refused = refusals({
   required: COMMON.required,
   limit_reached: COMMON.limit_reached,
   port_invalid: COMMON.port_invalid,
-  change_empty: { code: "bad_request", text: "name, exit or lan is required" },
   remote_off: {
     code: "unable",
     text: "remote access is off; to turn it on, type on the gateway: sudo portcullis remote on",

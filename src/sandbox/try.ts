@@ -1,4 +1,4 @@
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, messageOf } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import { type Child, ENDS_WITH_THIS_PROGRAM, LinuxHost, SELF_COMMAND } from "../system/linux.ts";
 import { sandboxRefusal } from "./permission.ts";
@@ -58,7 +58,7 @@ function relayTo(sandbox: Sandbox, port: number): Relay {
     return Relay.start(sandbox.namespaces.gateway, port);
   } catch (cause) {
     const why = (cause as NodeJS.ErrnoException).code === "EADDRINUSE" ? "it is in use" : messageOf(cause);
-    throw new GatewayError(
+    throw new CommandError(
       "unable",
       `cannot listen on 127.0.0.1 port ${port}: ${why}; choose another with --port`,
       {

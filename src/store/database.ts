@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { type Code, GatewayError, NewerState } from "../base/errors.ts";
+import { refused } from "./refusals.ts";
 
 /** What each version adds to the one before; a version's number is the number of its steps. */
 const STEPS: readonly (readonly string[])[] = [
@@ -61,14 +62,14 @@ const VERSION = STEPS.length;
 
 /** Opens the database of a state directory. A damaged one is replaced by an empty one, and `alert` says so. */
 export function databaseIn(directory: string, now: number): { database: Database; alert: string | null } {
-  return unableTo("be opened", () => {
+  return unableTo("opened", () => {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
     chmodSync(directory, 0o700);
     const database = soundDatabase(directory);
     if (database !== null) return { database, alert: null };
     const aside = setAside(directory, now);
     const fresh = soundDatabase(directory);
-    if (fresh === null) throw new GatewayError("unable", "The database is damaged and cannot be replaced.");
+    if (fresh === null) throw refused("database_damaged", { lost: "yes" });
     return {
       database: fresh,
       alert: `The database was damaged; it is kept as ${aside} and an empty one is in its place.`,
@@ -78,9 +79,9 @@ export function databaseIn(directory: string, now: number): { database: Database
 
 /** Opens the database of a state directory again; throws if it cannot be opened or is damaged. */
 export function reopened(directory: string): Database {
-  return unableTo("be opened", () => {
+  return unableTo("opened", () => {
     const database = soundDatabase(directory);
-    if (database === null) throw new GatewayError("unable", "The database is damaged.");
+    if (database === null) throw refused("database_damaged", { lost: "no" });
     return database;
   });
 }
@@ -220,14 +221,14 @@ export function isDamaged(database: Database): boolean {
   }
 }
 
-/** Runs an operation on the database; `what` completes the sentence "The database could not …". */
+/** Runs an operation on the database; `what` completes the sentence "The database could not be …". */
 export function unableTo<T>(what: string, effect: () => T): T {
   try {
     return effect();
   } catch (error) {
     if (error instanceof GatewayError) throw error;
     const [code, reason] = reasonOf(error);
-    throw new GatewayError(code, `The database could not ${what}: ${reason}.`, { cause: error });
+    throw refused("database_failed", { work: what, reason }, { code, cause: error });
   }
 }
 

@@ -1,15 +1,13 @@
 import type { Alarm } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
-import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
+import { codeOf, type GatewayError, messageOf } from "../base/errors.ts";
 import type { Texts } from "../base/saved.ts";
 import type { Host } from "../system/host.ts";
+import { refused } from "./refusals.ts";
 import type { Store } from "./store.ts";
 
 /** The pause between two attempts to save; each attempt waits for the disk. */
 const SAVE_AGAIN_MS = 6_000;
-
-const FORGETFUL =
-  "The gateway works without it, but a restart would lose the changes made meanwhile; it keeps trying to save them.";
 
 /** The store's settings in memory: read once, and written to the disk as soon as it can be written. */
 export class SettingsCache implements Texts {
@@ -70,7 +68,7 @@ export class SettingsCache implements Texts {
       this.unsaved.clear();
       this.tell(null);
     } catch (error) {
-      this.tell(new GatewayError(codeOf(error), `${messageOf(error)} ${FORGETFUL}`));
+      this.tell(refused("settings_unsaved", { reason: messageOf(error) }, { code: codeOf(error) }));
     }
   }
 

@@ -113,12 +113,12 @@ export class Store implements Storage {
 
   private static openOnDisk(directory: string, now: number, events: Events): Store {
     const { database, alert: damage } = databaseIn(directory, now);
-    const exits = unableTo("be written", () => recoverExits(database, directory, damage !== null));
+    const exits = unableTo("written", () => recoverExits(database, directory, damage !== null));
     const alert = damage === null ? exits : `${damage} ${exits}`;
     const lost = damagedServers(database);
     if (lost.length === 0) return Store.alerting(directory, events, database, alert);
-    const copy = unableTo("be copied", () => keepCopy(database, directory, now));
-    for (const each of lost) unableTo("be repaired", () => deleteServer(database, each));
+    const copy = unableTo("copied", () => keepCopy(database, directory, now));
+    for (const each of lost) unableTo("repaired", () => deleteServer(database, each));
     const servers = lost.length === 1 ? "One stored server" : `${lost.length} stored servers`;
     const sentence = `${servers} could not be read; the database as it was is kept as ${copy}.`;
     return Store.alerting(directory, events, database, alert === null ? sentence : `${alert} ${sentence}`);
@@ -154,7 +154,7 @@ export class Store implements Storage {
     if (!this.isCopy) return;
     const database = reopened(this.directory);
     try {
-      unableTo("be written", () => recoverExits(database, this.directory, false));
+      unableTo("written", () => recoverExits(database, this.directory, false));
     } catch (error) {
       database.close();
       throw error;
@@ -179,7 +179,7 @@ export class Store implements Storage {
     try {
       await this.flusher?.flushed();
     } catch (error) {
-      unableTo("be written", () => {
+      unableTo("written", () => {
         throw error;
       });
     }
@@ -271,7 +271,7 @@ export class Store implements Storage {
 
   /** Copies the database as it is beside it, for people, before what cannot be used of it is removed; the copy's name. */
   keepCopy(now: number): string {
-    return unableTo("be copied", () => keepCopy(this.database, this.directory, now));
+    return unableTo("copied", () => keepCopy(this.database, this.directory, now));
   }
 
   /** Erases all traces of removed or overwritten data, such as private keys. */
@@ -352,7 +352,7 @@ export class Store implements Storage {
   private change(effect: (database: Database) => unknown): void {
     try {
       this.reopen();
-      unableTo("be written", () => effect(this.database));
+      unableTo("written", () => effect(this.database));
     } catch (error) {
       // What only closes is in force all the same.
       this.publishWritten();

@@ -1,7 +1,8 @@
 import { ptr, read } from "bun:ffi";
 import { isIPv6 } from "node:net";
-import { GatewayError } from "../base/errors.ts";
+import type { GatewayError } from "../base/errors.ts";
 import { libc, NONBLOCK_CLOEXEC, SOL_SOCKET } from "./libc.ts";
+import { refused } from "./refusals.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const [SO_BINDTODEVICE, SO_MARK, SOCK_STREAM, SOCK_DGRAM, EINPROGRESS] = [25, 36, 1, 2, 115];
@@ -159,6 +160,5 @@ function addressOf(to: BoundTo): Buffer {
 }
 
 function unable({ link, peer }: BoundTo): GatewayError {
-  const by = link === null ? "" : ` by ${link}`;
-  return new GatewayError("unable", `no socket can send to ${peer.address}${by}`);
+  return refused("socket_without_route", { kind: "any", address: peer.address, link: link ?? "any" });
 }

@@ -1,9 +1,9 @@
 import { ptr } from "bun:ffi";
 import { isIPv6 } from "node:net";
 import { bytesOf } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { Direction } from "./host.ts";
 import { libc, NONBLOCK_CLOEXEC } from "./libc.ts";
+import { refused } from "./refusals.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const SOCK_RAW = 3;
@@ -30,7 +30,7 @@ function sendAll(family: 4 | 6, connections: readonly Direction[]): void {
   const c = libc();
   const { number, addressAt, sockaddrBytes } = FAMILIES[family];
   const socket = c.socket(number, SOCK_RAW | NONBLOCK_CLOEXEC, IPPROTO_RAW);
-  if (socket < 0) throw new GatewayError("unable", "the kernel permits this program no raw socket");
+  if (socket < 0) throw refused("socket_denied", { kind: "raw" });
   for (const each of connections) {
     const packet = packetOf(family, each);
     const to = Buffer.alloc(sockaddrBytes);

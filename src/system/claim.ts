@@ -1,7 +1,7 @@
 import { read } from "bun:ffi";
 import { mkdirSync, openSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Settings } from "../base/settings.ts";
 import { libc } from "./libc.ts";
@@ -61,7 +61,7 @@ function openFolder(path: string): number {
 /** The kill switch is more important: if a lock is not possible, the gateway starts without it. */
 async function claim(why: string, open: () => number, log: Pick<Log, "warn">): Promise<void> {
   const error = await lock(open).catch((cause: unknown) => messageOf(cause));
-  if (error === HELD) throw new GatewayError("unable", why);
+  if (error === HELD) throw new CommandError("unable", why);
   if (error !== 0) log.warn(`a second portcullis would not be detected: flock failed (${error})`);
 }
 

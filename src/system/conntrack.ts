@@ -1,6 +1,6 @@
 import { ptr } from "bun:ffi";
 import { addressFrom } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
+import type { GatewayError } from "../base/errors.ts";
 import { Call } from "./call.ts";
 import type { Connection, Direction } from "./host.ts";
 import { libc } from "./libc.ts";
@@ -14,6 +14,7 @@ import {
   REQUEST,
   receive,
 } from "./netlink.ts";
+import { refused } from "./refusals.ts";
 
 /** From the kernel's headers (linux/netlink.h, nfnetlink_conntrack.h); the same on ARM and x86. */
 const DUMP = 0x300;
@@ -49,7 +50,7 @@ export class ConnectionTable {
   /** Ends the connections that `isOver` names, and returns them. */
   async end(isOver: (connection: Connection) => boolean): Promise<Connection[]> {
     const socket = this.idle.pop() ?? openNetfilter();
-    if (socket < 0) throw refused();
+    if (socket < 0) throw kept();
     try {
       const ended = await endOn(socket, isOver);
       this.idle.push(socket);
@@ -87,7 +88,7 @@ async function* entriesOf(socket: number): AsyncGenerator<{ family: number; attr
     const messages = receive(socket);
     for (const { type, body } of messages) {
       if (type === DONE) return;
-      if (type === ERROR) throw refused();
+      if (type === ERROR) throw kept();
       if (type === NEW) yield { family: body[0] ?? 0, attributes: attributesIn(body.subarray(4)) };
     }
     empty = messages.length === 0 ? empty + 1 : 0;
@@ -95,7 +96,7 @@ async function* entriesOf(socket: number): AsyncGenerator<{ family: number; attr
     await Bun.sleep(0);
     turn = performance.now();
   }
-  throw refused();
+  throw kept();
 }
 
 /**
@@ -105,11 +106,11 @@ async function* entriesOf(socket: number): AsyncGenerator<{ family: number; attr
 async function ask(socket: number, request: Buffer): Promise<void> {
   const call = new Call(socket, request);
   if (await call.isDone(ASKED_WITHIN_MS)) {
-    if (!call.isTaken()) throw refused();
+    if (!call.isTaken()) throw kept();
     return;
   }
   void call.end();
-  throw refused();
+  throw kept();
 }
 
 /** Takes every answer. The kernel gives only those that are errors, and all of them before `send` returns. */
@@ -117,7 +118,7 @@ function assertDeleted(socket: number): void {
   for (let messages = receive(socket); messages.length > 0; messages = receive(socket))
     // One that has ended by itself meanwhile is not there any more.
     for (const { type, body } of messages)
-      if (type === ERROR && body.readInt32LE() !== 0 && body.readInt32LE() !== ENOENT) throw refused();
+      if (type === ERROR && body.readInt32LE() !== 0 && body.readInt32LE() !== ENOENT) throw kept();
 }
 
 /** Null for protocols without ports, but ICMP's. */
@@ -162,9 +163,9 @@ function deletionOf(family: number, attributes: Attributes): Buffer {
 }
 
 function send(socket: number, bytes: Buffer): void {
-  if (Number(libc().send(socket, ptr(bytes), bytes.length, 0)) < 0) throw refused();
+  if (Number(libc().send(socket, ptr(bytes), bytes.length, 0)) < 0) throw kept();
 }
 
-function refused(): GatewayError {
-  return new GatewayError("kernel_refused", "the kernel does not let this program end connections");
+function kept(): GatewayError {
+  return refused("connections_kept");
 }

@@ -1,8 +1,8 @@
 import { ptr } from "bun:ffi";
-import { GatewayError } from "../base/errors.ts";
 import { openBoundTcp } from "./bound-socket.ts";
 import type { ProcedureCall } from "./host.ts";
 import { libc } from "./libc.ts";
+import { refused } from "./refusals.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const [IPPROTO_TCP, TCP_MAXSEG] = [6, 2];
@@ -21,13 +21,13 @@ export async function call(call: ProcedureCall, signal?: AbortSignal): Promise<U
   const { promise, resolve, reject } = Promise.withResolvers<Uint8Array>();
   // It may be refused before anyone waits for it.
   promise.catch(() => {});
-  const refuse = (why: string) => reject(new GatewayError("unable", `${place} ${why}`));
+  const refuse = (why: string) => reject(refused("server_call_failed", { server: place, reason: why }));
   const exchange = new Exchange(resolve, refuse, (bytes) => socket.send(bytes));
   const handlers = { onData: (bytes: Uint8Array) => exchange.receive(bytes), onEnd: () => exchange.ended() };
   const socket = await openBoundTcp({ link, mark, peer: { address, port } }, handlers, withShortSegments);
   socket.send(requestOf(place, path, message));
   const timer = setTimeout(() => {
-    reject(new GatewayError("timed_out", `${place} did not answer within ${withinMs / 1000} s`));
+    reject(refused("server_call_late", { server: place, seconds: withinMs / 1000 }));
   }, withinMs);
   const stop = () => reject(signal?.reason);
   signal?.addEventListener("abort", stop, { once: true });

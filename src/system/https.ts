@@ -2,8 +2,9 @@ import { request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import { isIP } from "node:net";
 import { isLocal, parseAddress } from "../base/address.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { HttpsAnswer, PinnedRequest } from "./host.ts";
+import { refused } from "./refusals.ts";
 
 /** From the first connection attempt to the last byte; the largest list takes half of this on a slow line. */
 const ANSWER_TIMEOUT_MS = 60_000;
@@ -51,7 +52,7 @@ export async function exchange(
     clearTimeout(timer);
   }
   signal?.throwIfAborted();
-  throw new GatewayError("unable", `the request to ${host} failed: ${reasonOf(fault)}`, { cause: fault });
+  throw refused("request_failed", { host, reason: reasonOf(fault) }, { cause: fault });
 }
 
 const LATE = "no answer in time";

@@ -1,7 +1,7 @@
 import { ptr } from "bun:ffi";
-import { GatewayError } from "../base/errors.ts";
 import type { Heard, LinkSocket, Received } from "./host.ts";
 import { DATAGRAM_NONBLOCK_CLOEXEC, type Libc, libc, receivedFrom, SOL_SOCKET } from "./libc.ts";
+import { refused } from "./refusals.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const AF_PACKET = 17;
@@ -102,10 +102,10 @@ export function listenOn(link: string, heard: Heard): LinkSocket {
   const { protocol, group, filter } = KINDS[heard];
   const name = Buffer.from(`${link}\0`);
   const index = c.if_nametoindex(ptr(name));
-  if (index === 0) throw new GatewayError("unable", `there is no interface ${link}`);
+  if (index === 0) throw refused("interface_unknown", { link });
   // Protocol 0: it hears nothing until it is bound to the link.
   const socket = c.socket(AF_PACKET, DATAGRAM_NONBLOCK_CLOEXEC, 0);
-  if (socket < 0) throw new GatewayError("unable", "the kernel permits this program no packet socket");
+  if (socket < 0) throw refused("socket_denied", { kind: "packet" });
   const local = addressOn(index, protocol, "");
   const isReady =
     attach(c, socket, filter) &&
@@ -113,7 +113,7 @@ export function listenOn(link: string, heard: Heard): LinkSocket {
     c.bind(socket, ptr(local), local.length) === 0;
   if (isReady) return new PacketSocket(c, socket, index, protocol);
   c.close(socket);
-  throw new GatewayError("unable", `no packet socket can listen on ${link}`);
+  throw refused("socket_unbound", { kind: "packet", work: "listen on", link });
 }
 
 class PacketSocket implements LinkSocket {

@@ -1,6 +1,6 @@
 import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import type { Address } from "../base/address.ts";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
 import { nextTurn } from "../base/queue.ts";
 import type { BoundSocket, BoundTo, SocketHandlers } from "./bound-socket.ts";
@@ -32,6 +32,7 @@ import { readLines } from "./lines.ts";
 import { macAt } from "./neighbour.ts";
 import { Output } from "./output.ts";
 import { reasonIn } from "./reason.ts";
+import { refused } from "./refusals.ts";
 import type { Relays } from "./relay/relays.ts";
 import type { SetElements } from "./set-elements.ts";
 import { exchange } from "./uapi.ts";
@@ -121,13 +122,11 @@ export class LinuxHost implements Host {
     const outcome = await outcomeOf(child, { stdout, stderr }, timeoutMs, options);
     if (outcome?.code === 0) return outcome.stdout;
     options.signal?.throwIfAborted();
-    if (outcome === null)
-      throw new GatewayError("timed_out", `${nameOf(argv)} did not finish within ${timeoutMs / 1000} s`);
+    if (outcome === null) throw refused("program_late", { program: nameOf(argv), seconds: timeoutMs / 1000 });
     const reason = options.secret ? "" : reasonIn(outcome.stderr, outcome.stdout);
-    throw new GatewayError(
-      KERNEL_TOOLS.has(argv[0] ?? "") ? "kernel_refused" : "unable",
-      `${nameOf(argv)} failed${reason === "" ? ` (${child.signalCode ?? `exit ${outcome.code}`})` : `: ${reason}`}`,
-    );
+    const why = reason === "" ? ` (${child.signalCode ?? `exit ${outcome.code}`})` : `: ${reason}`;
+    const code = KERNEL_TOOLS.has(argv[0] ?? "") ? "kernel_refused" : "unable";
+    throw refused("program_failed", { program: nameOf(argv), reason: why }, { code });
   }
 
   watch(
@@ -194,7 +193,7 @@ export class LinuxHost implements Host {
     try {
       writeFileSync(path, value);
     } catch (cause) {
-      throw new GatewayError("kernel_refused", `cannot write ${path}: ${messageOf(cause)}`, { cause });
+      throw refused("kernel_setting_refused", { path, reason: messageOf(cause) }, { cause });
     }
   }
 
@@ -332,7 +331,7 @@ function startChild<T>(program: string, start: () => T): T {
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     const why = code === "ENOENT" ? "is it installed?" : (code ?? messageOf(cause));
-    throw new GatewayError("unable", `${program} cannot be started: ${why}`, { cause });
+    throw refused("program_unstarted", { program, reason: why }, { cause });
   }
 }
 

@@ -2,7 +2,7 @@ import dgram from "node:dgram";
 import { isIPv6 } from "node:net";
 import { addressFrom } from "../base/address.ts";
 import { answersIn, FLAG, queryAbout, TYPE } from "../base/dns-message.ts";
-import { GatewayError } from "../base/errors.ts";
+import { refused } from "./refusals.ts";
 
 /** How long to wait for one resolver before the next is tried. */
 const ANSWER_TIMEOUT_MS = 1_500;
@@ -23,7 +23,7 @@ export async function lookup(
     ];
     if (answers.length > 0) return answers;
   }
-  throw new GatewayError("unable", `the name ${name} does not resolve`);
+  throw refused("name_unresolved", { name });
 }
 
 async function ask(name: string, type: number, resolver: string, sourcePort: number): Promise<string[]> {

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 
 /** The programs that the gateway runs, and the Debian package of each. */
 const PROGRAMS: Record<string, string> = {
@@ -17,7 +17,7 @@ export function assertMachine(): void {
   if (missing.length > 0) {
     const packages = missing.map(({ package: name }) => name).join(" ");
     const programs = missing.map(({ program }) => program).join(", ");
-    throw new GatewayError(
+    throw new CommandError(
       "unable",
       `${programs} not found; install: apt-get install --no-install-recommends ${packages}`,
     );
@@ -27,7 +27,7 @@ export function assertMachine(): void {
 
 export function assertAdministrator(): void {
   if (mayAdminister()) return;
-  throw new GatewayError("unable", "not allowed to administer the network; run as root: sudo portcullis …");
+  throw new CommandError("unable", "not allowed to administer the network; run as root: sudo portcullis …");
 }
 
 /** The programs that this machine lacks, and the Debian package of each. */

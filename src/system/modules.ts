@@ -1,4 +1,5 @@
-import { codeOf, GatewayError, messageOf } from "../base/errors.ts";
+import { codeOf, messageOf } from "../base/errors.ts";
+import { refused } from "./refusals.ts";
 
 /** How errors end if the kernel needs a module that it does not have or cannot load, or if WireGuard's program is missing too. */
 const LACKS =
@@ -11,7 +12,5 @@ const LACKS =
 export function explained(error: unknown): unknown {
   const message = messageOf(error);
   if (!LACKS.test(message)) return error;
-  const likely =
-    "the kernel lacks a module for this or cannot load it; if the kernel was upgraded, restart the machine";
-  return new GatewayError(codeOf(error), `${message} (${likely})`, { cause: error });
+  return refused("kernel_module_missing", { reason: message }, { code: codeOf(error), cause: error });
 }

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
-import { GatewayError } from "../base/errors.ts";
 import { memoryFile } from "./libc.ts";
+import { refused } from "./refusals.ts";
 
 /**
  * What a program prints, in memory of the kernel. `nft` makes a system call for each word (libnftables, `nft_print`): by a
@@ -20,7 +20,7 @@ export class Output {
   /** Throws if the kernel gives none, as when no more files may be open. */
   static open(): Output {
     const file = memoryFile("output");
-    if (file < 0) throw new GatewayError("unable", "the kernel gives no memory for what programs print");
+    if (file < 0) throw refused("program_output_full");
     return new Output(file);
   }
 

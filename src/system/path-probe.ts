@@ -1,8 +1,8 @@
 import { ptr } from "bun:ffi";
 import { isIPv6 } from "node:net";
-import { GatewayError } from "../base/errors.ts";
 import type { Path } from "./host.ts";
 import { DATAGRAM_NONBLOCK_CLOEXEC, type Libc, libc, SOL_SOCKET } from "./libc.ts";
+import { refused } from "./refusals.ts";
 
 /** Echo requests may get lost, and the first may only make a router say that it is too long. */
 const SENT_AT_MS = [0, 250, 500, 750];
@@ -92,7 +92,7 @@ async function longestOf(
 
 function opened(c: Libc, family: Family, address: string, link: string): number {
   const socket = c.socket(family.number, DATAGRAM_NONBLOCK_CLOEXEC, family.protocol);
-  if (socket < 0) throw new GatewayError("unable", "the kernel permits this program no ICMP socket");
+  if (socket < 0) throw refused("socket_denied", { kind: "ICMP" });
   const name = Buffer.from(`${link}\0`);
   const probe = Buffer.from(Int32Array.of(PMTUDISC_PROBE).buffer);
   const peer = Buffer.alloc(family.length);
@@ -105,7 +105,7 @@ function opened(c: Libc, family: Family, address: string, link: string): number 
     c.connect(socket, ptr(peer), peer.length) === 0;
   if (done) return socket;
   c.close(socket);
-  throw new GatewayError("unable", `no ICMP socket can send to ${address} by ${link}`);
+  throw refused("socket_without_route", { kind: "ICMP", address, link });
 }
 
 /** The kernel sets identifier and checksum. */

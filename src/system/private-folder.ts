@@ -9,7 +9,8 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { messageOf } from "../base/errors.ts";
+import { refused } from "./refusals.ts";
 
 /** On a disk: /tmp may be memory, which a Pi has little of. */
 const PLACE = "/var/tmp";
@@ -54,7 +55,7 @@ export async function takeCopy(
     await pipeline(source, createWriteStream(to, { flags: "wx", mode: 0o600 }), { signal });
   } catch (cause) {
     signal.throwIfAborted();
-    throw new GatewayError("unable", `${from} cannot be read: ${messageOf(cause)}`, { cause });
+    throw refused("file_unreadable_here", { file: from, reason: messageOf(cause) }, { cause });
   }
 }
 

@@ -1,11 +1,12 @@
 import { ptr } from "bun:ffi";
 import { bytesOf, mustParseAddress } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
+import type { GatewayError } from "../base/errors.ts";
 import { Queue } from "../base/queue.ts";
 import { Call } from "./call.ts";
 import type { ElementChange, ElementType } from "./host.ts";
 import { libc, SOL_SOCKET } from "./libc.ts";
 import { attribute, ERROR, messageOf, openNetfilter, REQUEST, receive } from "./netlink.ts";
+import { refused } from "./refusals.ts";
 
 /** From the kernel's headers (linux/netlink.h, nfnetlink.h, nf_tables.h); the same on ARM and x86. */
 const [ACKNOWLEDGE, CREATE] = [0x4, 0x400];
@@ -46,7 +47,7 @@ export class SetElements {
   async change(changes: readonly ElementChange[]): Promise<void> {
     // Now, and not in a later turn: a socket is in the network namespace in which it was opened.
     const socket = this.socket ?? opened();
-    if (socket < 0) throw refused("there is no socket for that");
+    if (socket < 0) throw unchanged("there is no socket for that");
     this.socket = socket;
     return this.queue.add(() => this.commit(socket, changes));
   }
@@ -58,17 +59,14 @@ export class SetElements {
     const call = new Call(socket, transactionOf(parts, sequence));
     if (!(await call.isDone(TIMEOUT_MS))) {
       void call.end();
-      throw new GatewayError(
-        "timed_out",
-        `the kernel did not change its sets within ${TIMEOUT_MS / 1_000} s`,
-      );
+      throw refused("kernel_sets_late", { seconds: TIMEOUT_MS / 1_000 });
     }
     const answers = answersOn(socket, sequence);
-    if (!call.isTaken()) throw refused("it does not take the change");
+    if (!call.isTaken()) throw unchanged("it does not take the change");
     const failure = answers.find((code) => code !== 0);
-    if (failure !== undefined) throw refused(`error ${-failure}`);
+    if (failure !== undefined) throw unchanged(`error ${-failure}`);
     // The kernel answers each part after the commit.
-    if (answers.length < parts.length) throw refused("it does not answer");
+    if (answers.length < parts.length) throw unchanged("it does not answer");
   }
 }
 
@@ -175,7 +173,7 @@ function zoneBytes(zone: string): Uint8Array {
 
 function verdictOf(text: string): Buffer {
   const [, chain] = /^goto (\S+)$/.exec(text) ?? [];
-  if (chain === undefined) throw refused(`${text} is no verdict that it is given`);
+  if (chain === undefined) throw unchanged(`${text} is no verdict that it is given`);
   const code = Buffer.alloc(4);
   code.writeInt32BE(NFT_GOTO);
   return attribute(VERDICT, Buffer.concat([attribute(CODE, code), attribute(CHAIN, textOf(chain))]), true);
@@ -194,6 +192,6 @@ function answersOn(socket: number, sequence: number): number[] {
   return answers;
 }
 
-function refused(why: string): GatewayError {
-  return new GatewayError("kernel_refused", `the kernel does not change its sets: ${why}`);
+function unchanged(why: string): GatewayError {
+  return refused("kernel_sets_refused", { reason: why });
 }

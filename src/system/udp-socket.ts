@@ -1,8 +1,8 @@
 import { ptr } from "bun:ffi";
 import { addressFrom, bytesOf, mustParseAddress } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import type { Datagram, UdpPlace, UdpSocket } from "./host.ts";
 import { DATAGRAM_NONBLOCK_CLOEXEC, type Libc, libc, receivedFrom, SOL_SOCKET } from "./libc.ts";
+import { refused } from "./refusals.ts";
 
 /** From the kernel's headers; the same on ARM and x86. */
 const [AF_INET, AF_INET6] = [2, 10];
@@ -27,7 +27,7 @@ export function openUdp(place: UdpPlace): UdpSocket {
     return new LibcUdpSocket(c, socket, link, isIpv6 ? IPV6_BYTES : IPV4_BYTES);
   c.close(socket);
   const where = own === undefined ? `send to ${peer?.address}` : `listen on ${own.address} port ${own.port}`;
-  throw new GatewayError("unable", `no UDP socket can ${where} by ${link}`);
+  throw refused("socket_unbound", { kind: "UDP", work: `${where} by`, link: `${link}` });
 }
 
 function isPlaced(c: Libc, socket: number, { link, mark = 0, own, peer }: UdpPlace): boolean {

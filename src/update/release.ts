@@ -1,4 +1,4 @@
-import { GatewayError } from "../base/errors.ts";
+import { CommandError, type GatewayError } from "../base/errors.ts";
 import { type Archive, archiveOf, type Running, targetFor } from "./archive.ts";
 
 /** The content of a signed list of checksums. */
@@ -46,16 +46,16 @@ export function chosenFrom(release: Release, running: Running, named: string | n
   if (named === null) {
     const found = release.archives.find(fits);
     if (found !== undefined) return found;
-    throw new GatewayError(
+    throw new CommandError(
       "unable",
       `this release has no ${kindText(running.kind)} for ${target}, which this machine needs`,
     );
   }
   const archive = release.archives.find(({ name }) => name === named);
   if (archive === undefined)
-    throw new GatewayError("unable", `SHA256SUMS does not have ${named}: it is not of this release`);
+    throw new CommandError("unable", `SHA256SUMS does not have ${named}: it is not of this release`);
   if (fits(archive)) return archive;
-  throw new GatewayError(
+  throw new CommandError(
     "unable",
     archive.kind === running.kind
       ? `${named} is for ${archive.target}, but this machine needs ${target}`
@@ -68,5 +68,5 @@ function kindText(kind: Archive["kind"]): string {
 }
 
 function malformed(why: string): GatewayError {
-  return new GatewayError("unable", `SHA256SUMS is not the list of a release: ${why}`);
+  return new CommandError("unable", `SHA256SUMS is not the list of a release: ${why}`);
 }

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, messageOf } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 
 /** The name of the signers in the list of keys. */
@@ -11,7 +11,7 @@ export const NAMESPACE = "portcullis-release";
 /** Throws unless there is a key to verify with; `signers` is a text in the format of ssh-keygen(1), ALLOWED SIGNERS. */
 export function assertKey(signers: string): void {
   if (/^[^#\s]/m.test(signers)) return;
-  throw new GatewayError(
+  throw new CommandError(
     "unable",
     "this build has no key to verify releases with, so it refuses all of them; use an official build, or install by hand",
   );
@@ -25,14 +25,14 @@ export async function verifySignature(
 ): Promise<void> {
   assertKey(signers);
   if (Bun.which("ssh-keygen") === null)
-    throw new GatewayError("unable", "ssh-keygen not found; install: apt-get install openssh-client");
+    throw new CommandError("unable", "ssh-keygen not found; install: apt-get install openssh-client");
   const keys = join(folder, "signers");
   writeFileSync(keys, signers, { mode: 0o600 });
   const who = ["-f", keys, "-I", SIGNER, "-n", NAMESPACE];
   await host
     .run(["ssh-keygen", "-Y", "verify", ...who, "-s", signature], { stdin: text })
     .catch((cause: unknown) => {
-      throw new GatewayError(
+      throw new CommandError(
         "unable",
         `SHA256SUMS is not signed by Portcullis's release key (${messageOf(cause)}); do not install these files, and fetch the release from its official place`,
         { cause },

@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { GatewayError, messageOf } from "../base/errors.ts";
+import { CommandError, type GatewayError, messageOf } from "../base/errors.ts";
 import { download } from "../system/download.ts";
 import type { HttpsAnswer, HttpsRequest, PinnedRequest } from "../system/host.ts";
 import { takeCopy } from "../system/private-folder.ts";
@@ -87,14 +87,14 @@ function isFolder(path: string): boolean {
   try {
     return statSync(path).isDirectory();
   } catch (cause) {
-    throw new GatewayError("unable", messageOf(cause), { cause });
+    throw new CommandError("unable", messageOf(cause), { cause });
   }
 }
 
 function wrong(message: string): GatewayError {
-  return new GatewayError("bad_request", message);
+  return new CommandError("bad_request", message);
 }
 
 function unable(message: string): GatewayError {
-  return new GatewayError("unable", message);
+  return new CommandError("unable", message);
 }

@@ -1,6 +1,6 @@
 import { chmodSync, lstatSync } from "node:fs";
 import { join } from "node:path";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError, type GatewayError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 
 /** xz takes 10 s for an executable on a Pi 4, and a busy one takes longer. */
@@ -21,7 +21,7 @@ export async function unpackedProgram(
   into: string,
 ): Promise<string> {
   if (Bun.which("xz") === null)
-    throw new GatewayError("unable", "xz not found; install: apt-get install xz-utils");
+    throw new CommandError("unable", "xz not found; install: apt-get install xz-utils");
   const tar = ["tar", "--xz", "--file", archive];
   const options = { timeoutMs: TAR_TIMEOUT_MS };
   const look = ["--list", "--verbose", "--numeric-owner", "--quoting-style=escape"];
@@ -49,9 +49,9 @@ function assertPlain(listing: string, top: string, name: string): void {
     bytes += Number(size);
   }
   if (bytes > MAX_UNPACKED_BYTES)
-    throw new GatewayError("unable", `${name} takes more than ${MAX_UNPACKED_BYTES / 2 ** 20} MiB unpacked`);
+    throw new CommandError("unable", `${name} takes more than ${MAX_UNPACKED_BYTES / 2 ** 20} MiB unpacked`);
 }
 
 function unexpected(name: string, what: string): GatewayError {
-  return new GatewayError("unable", `${name} contains more than the files of a release: ${what}`);
+  return new CommandError("unable", `${name} contains more than the files of a release: ${what}`);
 }

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { GatewayError } from "../base/errors.ts";
+import { CommandError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
 import { setupCommand } from "../system/layout.ts";
 import type { Child } from "../system/linux.ts";
@@ -61,7 +61,7 @@ export async function lookAt(deps: UpdateDeps): Promise<Offer> {
     const archive = chosenFrom(release, running, source.archive);
     const order = Bun.semver.order(version, running.version);
     if (order < 0)
-      throw new GatewayError(
+      throw new CommandError(
         "unable",
         `the release has version ${version}, and this machine has ${running.version}; an older version is not installed, because it may have known faults`,
       );
@@ -96,7 +96,7 @@ export function install(
       code === 0 ? (now === version ? "is not complete" : "has no effect") : `failed (exit ${code})`;
     // The installed program would call this version up to date.
     const next = left?.next ?? (now === version ? setupCommand() : "the same command again");
-    throw new GatewayError(
+    throw new CommandError(
       "unable",
       `the upgrade ${failed}: the installed version is ${now}; its messages are above; when their cause is gone, type: ${next}`,
     );
@@ -116,14 +116,14 @@ async function commandFor(
       const format = "--showformat=${Package} ${Version} ${Architecture}";
       const found = (await host.run(["dpkg-deb", format, "--show", file])).trim();
       if (found !== `portcullis ${version} ${target}`)
-        throw new GatewayError("unable", `${name} contains another package than its name says: ${found}`);
+        throw new CommandError("unable", `${name} contains another package than its name says: ${found}`);
       return [...APT_GET, file];
     }
     case "archive": {
       const program = await unpackedProgram(host, file, name, folder);
       const found = await versionOf(host, program);
       if (found !== version)
-        throw new GatewayError("unable", `${name} contains another version than its name says: ${found}`);
+        throw new CommandError("unable", `${name} contains another version than its name says: ${found}`);
       return [program, "install", "--yes"];
     }
   }
@@ -154,7 +154,7 @@ async function notesOf(
 
 async function assertSum(file: string, name: string, sum: string): Promise<void> {
   if ((await digestOf(file)) === sum) return;
-  throw new GatewayError(
+  throw new CommandError(
     "unable",
     `${name} is not the file that SHA256SUMS names: it is incomplete or was altered; nothing was installed, download it again`,
   );
@@ -164,6 +164,6 @@ function textIn(file: string): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(readFileSync(file));
   } catch (cause) {
-    throw new GatewayError("unable", "a file of the release is not text", { cause });
+    throw new CommandError("unable", "a file of the release is not text", { cause });
   }
 }

@@ -1,6 +1,7 @@
 import { AMNEZIA_MAX } from "../shared/bounds.ts";
 import type { Amnezia, AmneziaName } from "./amnezia-schema.ts";
-import { type Field, numberIn, refuse } from "./fields.ts";
+import { type Field, numberIn } from "./fields.ts";
+import { refused } from "./refusals.ts";
 
 /** What fits Ethernet after the headers of IPv6 and UDP. */
 const MAX_PACKET_BYTES = 1500 - 40 - 8;
@@ -55,11 +56,13 @@ export function amneziaFrom(
 /** What each value may be, but not all of them together. */
 function refuseTogether(settings: Amnezia, where: (name: AmneziaName) => string): void {
   const { jc = 0, jmin, jmax, s1 = 0, s2 = 0 } = settings;
-  if (jc > 0 && jmin === undefined) refuse(where("jc"), "needs Jmin, the least length of these packets");
-  if (jc > 0 && jmax === undefined) refuse(where("jc"), "needs Jmax, the greatest length of these packets");
-  if ((jmin ?? 0) > (jmax ?? AMNEZIA_MAX.junkBytes)) refuse(where("jmax"), "must not be less than Jmin");
-  if (s1 + 56 === s2)
-    refuse(where("s2"), "must not be S1 + 56: both messages of a handshake would be of the same length");
+  if (jc > 0 && jmin === undefined)
+    throw refused("amnezia_length_missing", { field: where("jc"), name: "Jmin", end: "least" });
+  if (jc > 0 && jmax === undefined)
+    throw refused("amnezia_length_missing", { field: where("jc"), name: "Jmax", end: "greatest" });
+  if ((jmin ?? 0) > (jmax ?? AMNEZIA_MAX.junkBytes))
+    throw refused("amnezia_range_reversed", { field: where("jmax") });
+  if (s1 + 56 === s2) throw refused("amnezia_sizes_equal", { field: where("s2") });
   const { headers } = formOf(settings);
   for (const [later, [from, to]] of headers.entries())
     for (const [earlier, [first, last]] of headers.slice(0, later).entries()) {
@@ -67,7 +70,7 @@ function refuseTogether(settings: Amnezia, where: (name: AmneziaName) => string)
       const name = `h${later + 1}` as AmneziaName;
       const other = `h${earlier + 1}` as AmneziaName;
       const [at, than] = settings[name] === undefined ? [other, name] : [name, other];
-      refuse(where(at), `has a number of ${than.toUpperCase()}: their messages could not be told apart`);
+      throw refused("amnezia_headers_equal", { field: where(at), name: than.toUpperCase() });
     }
 }
 
@@ -114,7 +117,7 @@ function numbersIn({ text, where }: Field): string {
   const numberOf = (part: string) =>
     numberIn({ text: part, where }, "it, and each end of a range such as 5-10,", 1, MAX_NUMBER);
   const [from, to] = [numberOf(first), numberOf(second ?? first)];
-  if (more.length > 0 || to < from) refuse(where, "must be a number, or a range such as 5-10");
+  if (more.length > 0 || to < from) throw refused("amnezia_number_invalid", { field: where });
   return from === to ? `${from}` : `${from}-${to}`;
 }
 
@@ -123,20 +126,24 @@ const TAG =
 
 /** A packet in AmneziaWG's tags: bytes, random bytes, letters or digits, the time, and a counter. */
 function packetIn({ text, where }: Field): string {
-  if (text.length > AMNEZIA_MAX.text) refuse(where, `is longer than ${AMNEZIA_MAX.text} characters`);
+  if (text.length > AMNEZIA_MAX.text)
+    throw refused("config_too_long", { field: where, max: AMNEZIA_MAX.text });
   const tags: string[] = [];
   for (TAG.lastIndex = 0; TAG.lastIndex < text.length; ) {
     const [tag, bytes, hex = "", random, count, other] = TAG.exec(text) ?? [];
     if (tag === undefined || hex.length % 2 !== 0)
-      refuse(where, "must be tags such as <b 0x0102>, <r 10>, <rc 10>, <rd 10>, <t> and <c>");
+      throw refused("amnezia_tags_invalid", {
+        field: where,
+        tags: "<b 0x0102>, <r 10>, <rc 10>, <rd 10>, <t> and <c>",
+      });
     // Of no byte, as AmneziaWG's tools accept it.
     if (count === "0") continue;
     tags.push(bytes ? `<b 0x${hex.toLowerCase()}>` : random ? `<${random} ${count}>` : `<${other}>`);
   }
-  if (tags.length === 0) refuse(where, "is empty");
+  if (tags.length === 0) throw refused("config_empty", { field: where, of: "all" });
   const packet = tags.join("");
   if (partsOf(packet).reduce((sum, part) => sum + bytesOf(part), 0) > MAX_PACKET_BYTES)
-    refuse(where, `is a packet of more than ${MAX_PACKET_BYTES} bytes`);
+    throw refused("amnezia_packet_too_long", { field: where, max: MAX_PACKET_BYTES });
   return packet;
 }
 

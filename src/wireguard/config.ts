@@ -1,11 +1,12 @@
 import { FILE_WORDS, kindOfText } from "../shared/foreign-files.ts";
 import { AMNEZIA_NAMES, amneziaKey, isLeftOut } from "./amnezia.ts";
 import type { AmneziaName } from "./amnezia-schema.ts";
-import { type Field, refuse } from "./fields.ts";
+import type { Field } from "./fields.ts";
 import { configFrom, EVERYTHING, type FieldName } from "./fieldset.ts";
 import { isHook, isInert, lacking } from "./foreign.ts";
 import { type Line, linesOf, lowerCased, shown } from "./ini.ts";
 import { resolversOutside } from "./led.ts";
+import { refused } from "./refusals.ts";
 import { type Config, MAX_KEEPALIVE_SECONDS } from "./schema.ts";
 
 type Section = "Interface" | "Peer";
@@ -39,13 +40,12 @@ export function parseConfig(text: string): { config: Config; warnings: string[] 
   let section: Section | null = null;
   let peers = 0;
   const kind = kindOfText(text);
-  if (kind !== null && kind !== "empty") refuse("config", FILE_WORDS[kind]);
+  if (kind !== null && kind !== "empty") throw refused("config_of_kind", { reason: FILE_WORDS[kind] });
   for (const line of linesOf(text)) {
     if (line.kind === "section") {
       section = sectionOf(line);
       if (section === "Peer") peers += 1;
-      if (peers > 1)
-        refuse(`line ${line.number}: [Peer]`, "there are several peers; the gateway uses exactly one");
+      if (peers > 1) throw refused("config_with_peers", { field: `line ${line.number}: [Peer]` });
       continue;
     }
     const field = { text: line.value, where: `line ${line.number}: ${shown(line.name)}` };
@@ -53,7 +53,7 @@ export function parseConfig(text: string): { config: Config; warnings: string[] 
     if (name === "inert") warnings.push(`${field.where}: has no effect; the gateway sets this itself`);
     else fields[name].push(field);
   }
-  if (peers === 0) refuse("config", "has no [Peer]");
+  if (peers === 0) throw refused("config_without_peer");
   const config = configFrom(fields, NAMES);
   return { config, warnings: [...warnings, ...warningsOf(config, fields)] };
 }
@@ -62,23 +62,27 @@ function sectionOf(line: Line): Section {
   const name = lowerCased(line.name);
   if (name === "interface") return "Interface";
   if (name === "peer") return "Peer";
-  return refuse(`line ${line.number}: [${shown(line.name)}]`, "unknown section");
+  throw refused("config_section_unknown", { field: `line ${line.number}: [${shown(line.name)}]` });
 }
 
 /** The field that a line sets; `inert` if the key is known but has no effect here. */
 function nameOf(line: Line, section: Section | null, field: Field): FieldName | "inert" {
   const key = lowerCased(line.name);
-  if (section === null) refuse(field.where, "comes before any [Section]");
-  if (isHook(key))
-    refuse(field.where, "the gateway does not run commands from a configuration; nothing was imported");
+  if (section === null) throw refused("config_before_section", { field: field.where });
+  if (isHook(key)) throw refused("config_command", { field: field.where });
   const lack = lacking(key);
-  if (lack !== null) refuse(field.where, lack);
+  if (lack !== null) throw refused("config_unsupported", { field: field.where, reason: lack });
   const name = BY_KEY.get(key);
-  if (field.text === "" && !isLeftOut(name ?? "", field)) refuse(field.where, "is empty");
+  if (field.text === "" && !isLeftOut(name ?? "", field))
+    throw refused("config_empty", { field: field.where, of: "all" });
   if (isInert(section, key, field)) return "inert";
-  if (name === undefined) refuse(field.where, `unknown key in [${section}]`);
+  if (name === undefined) throw refused("config_key_unknown", { field: field.where, section });
   if (KEYS[name].section !== section)
-    refuse(field.where, `belongs in [${KEYS[name].section}], not in [${section}]`);
+    throw refused("config_section_wrong", {
+      field: field.where,
+      section: KEYS[name].section,
+      other: section,
+    });
   return name;
 }
 

@@ -11,8 +11,8 @@ import {
   parseHostName,
   parsePrefix,
 } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import { isKey } from "./key-text.ts";
+import { refused } from "./refusals.ts";
 import type { Config } from "./schema.ts";
 
 /** A value without white space at its ends, and where it was given: `line 7: Endpoint` or `endpoint`. */
@@ -29,20 +29,15 @@ export function fieldOf(text: string, where: string): Field {
   return { text: trimmed(text), where };
 }
 
-/** Messages never quote the value: it may be a key in the wrong place. */
-export function refuse(where: string, what: string): never {
-  throw new GatewayError("bad_request", `${where}: ${what}`);
-}
-
 export function keyIn({ text, where }: Field): string {
-  if (!isKey(text)) refuse(where, "must be a WireGuard key: 44 characters of base64, and not all zero");
+  if (!isKey(text)) throw refused("wireguard_key_invalid", { field: where });
   return text;
 }
 
 export function endpointIn({ text, where }: Field): Config["peer"]["endpoint"] {
-  if (text.length > MAX_ENDPOINT) refuse(where, `is longer than ${MAX_ENDPOINT} characters`);
+  if (text.length > MAX_ENDPOINT) throw refused("config_too_long", { field: where, max: MAX_ENDPOINT });
   const [, bracketed, plain, port] = /^(?:\[([^\]]*)\]|([^:]*)):([^:]*)$/.exec(text) ?? [];
-  if (port === undefined) refuse(where, "must be host:port, or [address]:port for IPv6");
+  if (port === undefined) throw refused("wireguard_endpoint_invalid", { field: where });
   const host = bracketed === undefined ? hostIn(plain ?? "", where) : ipv6In(bracketed, where);
   return { host, port: portIn({ text: port, where }) };
 }
@@ -51,15 +46,14 @@ export function endpointIn({ text, where }: Field): Config["peer"]["endpoint"] {
 export function entriesIn({ text, where }: Field): Field[] {
   const entries = text.split(",").map((entry) => fieldOf(entry, where));
   if (entries.some((entry) => entry.text === ""))
-    refuse(where, entries.length === 1 ? "is empty" : "has an empty item");
+    throw refused("config_empty", { field: where, of: entries.length === 1 ? "all" : "item" });
   return entries;
 }
 
 /** One of the interface's own addresses, host bits kept. */
 export function addressIn(entry: Field): Prefix {
   const prefix = prefixIn(entry);
-  if (!isHostAddress(addressOf(prefix)))
-    refuse(entry.where, "must be addresses that a host can have: no loopback, multicast or broadcast ones");
+  if (!isHostAddress(addressOf(prefix))) throw refused("wireguard_address_invalid", { field: entry.where });
   return prefix;
 }
 
@@ -71,7 +65,8 @@ export function allowedIpIn(entry: Field): Prefix {
 /** A resolver, as its canonical address, or a search domain, in lower case. */
 export function dnsIn({ text, where }: Field): Address | HostName {
   const entry = parseAddress(text) ?? parseHostName(text);
-  return entry ?? refuse(where, "must be IP addresses and search domains, separated by commas");
+  if (entry === null) throw refused("wireguard_dns_invalid", { field: where });
+  return entry;
 }
 
 /** Every IPv4 host must accept 576 bytes (RFC 791). */
@@ -106,24 +101,25 @@ function isBlank(character: string | undefined): boolean {
 export function numberIn({ text, where }: Field, what: string, least: number, most: number): number {
   const number = /^(0|[1-9][0-9]{0,9})$/.test(text) ? Number(text) : Number.NaN;
   if (!(number >= least && number <= most)) {
-    refuse(where, `${what} must be a number from ${least} to ${most}, in plain digits`);
+    throw refused("wireguard_number_invalid", { field: where, number: what, min: least, max: most });
   }
   return number;
 }
 
 function prefixIn({ text, where }: Field): Prefix {
   const prefix = parsePrefix(text);
-  if (prefix === null)
-    refuse(where, "must be addresses in CIDR form (10.0.0.2/32, fd00::2/128), separated by commas");
+  if (prefix === null) throw refused("wireguard_prefix_invalid", { field: where });
   return prefix;
 }
 
 function hostIn(host: string, where: string): string {
   const known = isIpv4(host) ? host : parseHostName(host);
-  return known ?? refuse(where, "the host must be an IPv4 address, [an IPv6 address] or a DNS name");
+  if (known === null) throw refused("wireguard_host_invalid", { field: where });
+  return known;
 }
 
 function ipv6In(host: string, where: string): string {
   const address = isIpv6(host) ? parseAddress(host) : null;
-  return address ?? refuse(where, "brackets may only contain an IPv6 address without a zone");
+  if (address === null) throw refused("wireguard_brackets_invalid", { field: where });
+  return address;
 }

@@ -1,5 +1,4 @@
 import { familyOf, isHostName, mustParsePrefix, type Prefix } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import { amneziaFrom } from "./amnezia.ts";
 import type { AmneziaName } from "./amnezia-schema.ts";
 import {
@@ -12,9 +11,9 @@ import {
   keepaliveIn,
   keyIn,
   mtuIn,
-  refuse,
 } from "./fields.ts";
 import { publicKeyOf } from "./key.ts";
+import { refused } from "./refusals.ts";
 import { type Config, MAX_ENTRIES, withAllowedIps } from "./schema.ts";
 
 /** The fields of a configuration, whatever its source; each may be given several times. */
@@ -44,10 +43,7 @@ export const EVERYTHING: readonly Prefix[] = ["0.0.0.0/0", "::/0"].map(mustParse
 export function configFrom(fields: Fieldset, names: Names): Config {
   const config = { interface: interfaceFrom(fields, names), peer: peerFrom(fields, names) };
   if (config.peer.publicKey === publicKeyOf(config.interface.privateKey)) {
-    refuse(
-      fields.publicKey?.at(-1)?.where ?? names.publicKey,
-      "is this end's own public key, not the peer's",
-    );
+    throw refused("wireguard_key_own", { field: fields.publicKey?.at(-1)?.where ?? names.publicKey });
   }
   return config;
 }
@@ -78,7 +74,7 @@ function peerFrom(fields: Fieldset, names: Names): Config["peer"] {
 }
 
 function missing(name: string): never {
-  throw new GatewayError("bad_request", `${name} is missing`);
+  throw refused("config_missing", { field: name });
 }
 
 /** RFC 8200 section 5: a link that carries IPv6 must carry packets of 1280 bytes. */
@@ -86,7 +82,7 @@ function mtuFor(addresses: readonly Prefix[], fields: readonly Field[] | undefin
   const mtu = last(fields, mtuIn);
   const ipv6 = addresses.some((address) => familyOf(address) === 6);
   if (mtu !== undefined && mtu < 1280 && ipv6) {
-    refuse(fields?.at(-1)?.where ?? "mtu", "the MTU must be at least 1280 if an IPv6 address is configured");
+    throw refused("wireguard_mtu_too_small", { field: fields?.at(-1)?.where ?? "mtu" });
   }
   return mtu;
 }
@@ -104,7 +100,7 @@ function every<T extends string>(
 ): T[] {
   const entries = fields?.flatMap(entriesIn) ?? [];
   const surplus = entries[most];
-  if (surplus !== undefined) refuse(surplus.where, `has more than ${most} entries`);
+  if (surplus !== undefined) throw refused("config_entries", { field: surplus.where, max: most });
   return [...new Set(entries.map(parse))];
 }
 

@@ -1,4 +1,5 @@
-import { type Field, portIn, refuse } from "./fields.ts";
+import { type Field, portIn } from "./fields.ts";
+import { refused } from "./refusals.ts";
 
 /** Whether wg-quick would run the key's value as root. Keys are in lower case here and below. */
 export function isHook(key: string): boolean {
@@ -47,6 +48,7 @@ const INERT = {
 const MARK = /^(off|0|[1-9][0-9]{0,9}|0x[0-9a-f]{1,8})$/i;
 
 function matching({ text, where }: Field, pattern: RegExp, what: string): void {
-  if (!pattern.test(text)) refuse(where, what);
-  if (pattern === MARK && Number(text) > 0xffff_ffff) refuse(where, what);
+  if (!pattern.test(text)) throw refused("config_foreign_value", { field: where, reason: what });
+  if (pattern === MARK && Number(text) > 0xffff_ffff)
+    throw refused("config_foreign_value", { field: where, reason: what });
 }

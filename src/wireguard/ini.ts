@@ -1,4 +1,5 @@
-import { refuse, trimmed } from "./fields.ts";
+import { trimmed } from "./fields.ts";
+import { refused } from "./refusals.ts";
 
 /** A line of a wg-quick file that is not empty. */
 export type Line =
@@ -13,7 +14,7 @@ const MAX_LINE = 48 * 1024;
 
 /** The sections and entries of the text, without comments and empty lines; names are as written. */
 export function linesOf(text: string): Line[] {
-  if (text.length > MAX_TEXT) refuse("config", `is longer than ${MAX_TEXT} characters`);
+  if (text.length > MAX_TEXT) throw refused("config_too_long", { field: "config", max: MAX_TEXT });
   return text
     .replace(/^\uFEFF/, "")
     .split("\n")
@@ -35,15 +36,15 @@ export function shown(name: string): string {
 
 function lineOf(line: string, number: number, ended: boolean): Line | null {
   const where = `line ${number}`;
-  if (line.length > MAX_LINE) refuse(where, `is longer than ${MAX_LINE} characters`);
+  if (line.length > MAX_LINE) throw refused("config_too_long", { field: where, max: MAX_LINE });
   const whole = ended && line.endsWith("\r") ? line.slice(0, -1) : line;
-  if (whole.includes("\0")) refuse(where, "contains a NUL character");
-  if (whole.includes("\r")) refuse(where, "contains a carriage return that does not end a line");
+  if (whole.includes("\0")) throw refused("config_character", { field: where, which: "nul" });
+  if (whole.includes("\r")) throw refused("config_character", { field: where, which: "return" });
   const text = trimmed(whole.split("#", 1)[0] ?? "");
   if (text === "") return null;
   if (text.startsWith("[") && text.endsWith("]")) return { number, kind: "section", name: text.slice(1, -1) };
   const equals = text.indexOf("=");
-  if (equals < 0) refuse(where, "is neither a [Section] nor a key = value");
+  if (equals < 0) throw refused("config_line_invalid", { field: where });
   return {
     number,
     kind: "entry",

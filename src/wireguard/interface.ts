@@ -1,7 +1,7 @@
 import { type Endpoint, parseAddress } from "../base/address.ts";
-import { GatewayError } from "../base/errors.ts";
 import { formatEndpoint, lines } from "./config-text.ts";
 import { publicKeyOf } from "./key.ts";
+import { refused } from "./refusals.ts";
 import type { Config } from "./schema.ts";
 
 /** The state of a WireGuard interface. The parsers below drop private and preshared keys. */
@@ -181,7 +181,7 @@ function pairOf(line: string): [string, string] {
 }
 
 function onlyOne(peers: InterfacePeer[]): InterfacePeer | null {
-  if (peers.length > 1) throw new GatewayError("unable", "The WireGuard interface has several peers.");
+  if (peers.length > 1) throw refused("interface_with_peers");
   return peers[0] ?? null;
 }
 
@@ -210,8 +210,5 @@ export function base64Of(hex: string | undefined): string {
 }
 
 function refuse(): never {
-  throw new GatewayError(
-    "unable",
-    "The WireGuard interface gave an answer that the gateway does not understand.",
-  );
+  throw refused("interface_unclear");
 }

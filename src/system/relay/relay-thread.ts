@@ -1,7 +1,7 @@
 import { ptr } from "bun:ffi";
-import { GatewayError } from "../../base/errors.ts";
 import type { OpenRelay, RelayFault, RelayPlace } from "../host.ts";
 import { libc } from "../libc.ts";
+import { refused } from "../refusals.ts";
 
 export type ToWorker =
   | { type: "open"; id: number; place: RelayPlace }
@@ -90,7 +90,8 @@ export class RelayThread {
   private heard(message: FromWorker): void {
     const known = this.known.get(message.id);
     if (message.type === "open") known?.opened.resolve(message);
-    else if (message.type === "failed") known?.opened.reject(new GatewayError("unable", message.message));
+    else if (message.type === "failed")
+      known?.opened.reject(refused("relay_failed", { reason: message.message }));
     else if (known !== undefined) known.fault = message.fault;
   }
 
@@ -101,14 +102,13 @@ export class RelayThread {
     worker.terminate();
     if (this.bell !== null) libc().close(this.bell);
     this.bell = null;
-    for (const { opened } of this.known.values())
-      opened.reject(new GatewayError("unable", "the relay to the server has ended"));
+    for (const { opened } of this.known.values()) opened.reject(refused("relay_ended"));
     this.known.clear();
   }
 }
 
 function newBell(): number {
   const bell = libc().eventfd(0, BELL_FLAGS);
-  if (bell < 0) throw new GatewayError("unable", "the kernel gives no eventfd for the relay to the server");
+  if (bell < 0) throw refused("relay_unavailable");
   return bell;
 }

@@ -1,6 +1,7 @@
-import { GatewayError, messageOf } from "../../base/errors.ts";
+import { messageOf } from "../../base/errors.ts";
 import { connectingTcp } from "../bound-socket.ts";
 import type { Downloaded, SpeedPlace } from "../host.ts";
+import { refused } from "../refusals.ts";
 import { AnswerHead } from "./answer-head.ts";
 
 /** Longest wait for a connection to one address, TLS included, before the next one is tried. */
@@ -31,7 +32,7 @@ export async function download(place: SpeedPlace, onBytes: OnBytes): Promise<Dow
   try {
     return await exchange(await connected(place), place, onBytes);
   } catch (error) {
-    throw new GatewayError("unable", `${host}: ${messageOf(error)}`, { cause: error });
+    throw refused("download_failed", { host, reason: messageOf(error) }, { cause: error });
   }
 }
 

@@ -1,5 +1,5 @@
-import { GatewayError } from "../../base/errors.ts";
 import type { Downloaded, SpeedPlace } from "../host.ts";
+import { refused } from "../refusals.ts";
 import type { OnBytes } from "./download.ts";
 
 export type FromSpeedWorker =
@@ -26,17 +26,14 @@ export async function measureDownload(
 ): Promise<Downloaded> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<Downloaded>();
-  const ended = () => reject(new GatewayError("unable", "the speed test has ended by itself"));
+  const ended = () => reject(refused("speed_test_ended_itself"));
   const stop = () => reject(signal.reason);
   const worker = new Worker(WORKER, { smol: true });
-  const late = setTimeout(
-    () => reject(new GatewayError("unable", "the speed test has not ended in time")),
-    MAX_BEFORE_MS + place.mostMs,
-  );
+  const late = setTimeout(() => reject(refused("speed_test_late")), MAX_BEFORE_MS + place.mostMs);
   worker.onmessage = ({ data }: MessageEvent<FromSpeedWorker>) => {
     if (data.type === "bytes") onBytes(data.bytes, data.ms);
     else if (data.type === "done") resolve(data.downloaded);
-    else reject(new GatewayError("unable", data.message));
+    else reject(refused("speed_test_failed", { reason: data.message }));
   };
   worker.onerror = ended;
   worker.addEventListener("close", ended);
