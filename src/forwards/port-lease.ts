@@ -222,7 +222,7 @@ export class PortLease {
     const done = new AbortController();
     const signal = ends === null ? late.signal : AbortSignal.any([ends, late.signal]);
     void this.deps.host.sleep(ANSWER_WITHIN_MS, done.signal).then(() => {
-      if (!done.signal.aborted) late.abort(refused("provider_silent"));
+      if (!done.signal.aborted) late.abort(refused("port_server_silent"));
     });
     const aborted = Promise.withResolvers<never>();
     // If the work throws before it is awaited, a later abort must not end the service.
@@ -244,5 +244,3 @@ export class PortLease {
     return (this.opened?.renewAt ?? 0) - this.deps.host.monotonic();
   }
 }
-
-const SILENT = "the server does not answer requests for a port; it is asked again";

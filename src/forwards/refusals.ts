@@ -23,6 +23,10 @@ export const refused = refusals({
     text: "the kill switch keeps port 53, DNS, inside the tunnels; choose another port of the device",
   },
   provider_silent: { code: "timed_out", text: "the provider has not answered yet" },
+  port_server_silent: {
+    code: "timed_out",
+    text: "the server does not answer requests for a port; it is asked again",
+  },
   port_unplaced: { code: "unable", text: "{reason}" },
   number_missing: { code: "unable", text: "a number is required: --external" },
   port_taken: {

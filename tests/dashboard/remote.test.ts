@@ -142,7 +142,7 @@ test(
     await tab.click("Add a device…");
     await tab.type("Name", "PHONE");
     await tab.press("Enter");
-    await tab.shows(".field:has([name=name]) .failed", "Another device on the road has this name");
+    await tab.shows(".field:has([name=name]) .failed", "Another device away from home has this name");
     await tab.focuses("name");
     expect(await tab.barriers()).toEqual([]);
     await tab.type("Name", "laptop");

@@ -113,7 +113,7 @@ test("a rule that contradicts another is refused, and both are named", async () 
   const { status, error } = await add({ prefixes: ["192.0.2.0/24"], exit: "blocked", devices: [PHONE, TV] });
   expect([status, error]).toEqual([
     400,
-    `prefixes: 192.0.2.0/24 would be in two rules for the same devices: in this one, by blocked, and in ${id} (203.0.113.0/24 and 1 more for ${TV}, by main); change or remove that one`,
+    `prefixes: 192.0.2.0/24 would be in two rules for the same devices: in this one, to blocked, and in ${id} (203.0.113.0/24 and 1 more for ${TV}, to main); change or remove that one`,
   ]);
   expect((await add({ prefixes: ["192.0.2.0/24"], exit: "blocked", devices: [PHONE] })).status).toBe(200);
   expect((await add({ prefixes: ["192.0.2.0/25"], exit: "blocked" })).status).toBe(200);

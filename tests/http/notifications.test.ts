@@ -150,6 +150,6 @@ test("what is wrong is named, no address is repeated, and nothing is changed", a
       200,
     );
   expect((await send("POST", PATH, { name: "20", address: "ntfy://ntfy.sh/t20" })).json.error).toBe(
-    "there are 20 addresses already; remove one first",
+    "there are 20 addresses, the maximum; remove one first",
   );
 });

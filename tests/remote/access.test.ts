@@ -151,7 +151,7 @@ test("a removal that could not be saved may be repeated by name, and leaves no k
   state.isFull = false;
   await access.remove("phone");
   expect([state.scrubs, texts.get("remote_devices")]).toEqual([1, "[]"]);
-  await expect(access.remove("phone")).rejects.toThrow("no device on the road has this name");
+  await expect(access.remove("phone")).rejects.toThrow("no device away from home has this name");
   expect(state.told.filter((text) => text.includes("no longer"))).toHaveLength(1);
 });
 
@@ -160,15 +160,15 @@ test("a name, a key and the limit are each refused by the field that is wrong", 
   await expect(add("phone")).rejects.toThrow("remote access is off");
   await access.turnOn(CHOICE);
   await add("phone");
-  await expect(add("PHONE")).rejects.toThrow("name: another device on the road has this name");
+  await expect(add("PHONE")).rejects.toThrow("name: another device away from home has this name");
   await expect(access.add({ name: "x", public_key: "x" })).rejects.toThrow("public_key: must be");
   const { public_key } = await access.status();
   await expect(access.add({ name: "x", public_key: `${public_key}` })).rejects.toThrow(
     "public_key: is in use",
   );
   for (let count = 1; count < 64; count += 1) await add(`phone ${count}`);
-  await expect(add("one more")).rejects.toThrow("name: there are 64 devices on the road, the maximum");
-  await expect(access.remove("nobody")).rejects.toThrow("name: no device on the road has this name");
+  await expect(add("one more")).rejects.toThrow("name: there are 64 devices away from home, the maximum");
+  await expect(access.remove("nobody")).rejects.toThrow("name: no device away from home has this name");
 }, 60_000);
 
 test("a first remote on that fails is not on after the next start", async () => {

@@ -348,7 +348,7 @@ export function gatewayClaims(cards: NetworkCards): void {
       await until(async () => (await status()).state === "connecting");
       expect((await api("POST", "/api/disconnect")).status).toBe(200);
       // Before the handshake has failed.
-      expect((await connecting).body).toEqual({ success: false, error: "interrupted by a disconnect" });
+      expect((await connecting).body).toMatchObject({ success: false, error: "interrupted by a disconnect" });
       expect(await status()).toMatchObject({ connected: false, state: "disconnected" });
     },
     TIMEOUT_MS,

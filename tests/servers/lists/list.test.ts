@@ -65,14 +65,14 @@ describe("what is refused", () => {
   };
 
   test.each(["", "{", "<html>", "[1,]", "\uFEFF\uFEFF[]"])("%j is not JSON", (text) => {
-    expect(refusal(text)).toEqual(new GatewayError("bad_request", "the server list is not JSON"));
+    expect(refusal(text)).toMatchObject({ code: "bad_request", message: "the server list is not JSON" });
   });
 
   test.each(["null", "[]", "7", '"x"', "{}", '{"servers":{}}', '[{"hostname":"a"}]', '{"a":{"b":[]}}'])(
     "%s has none of the known formats",
     (text) => {
       const message = "the server list has none of the known formats";
-      expect(refusal(text)).toEqual(new GatewayError("bad_request", message));
+      expect(refusal(text)).toMatchObject({ code: "bad_request", message: message });
     },
   );
 
@@ -85,13 +85,13 @@ describe("what is refused", () => {
     ["Mullvad's app list", { locations: {}, wireguard: { relays: [] } }],
   ])("%s without one usable entry: %j", (format, document) => {
     const message = `the server list (${format}) has no usable WireGuard server`;
-    expect(refusal(JSON.stringify(document))).toEqual(new GatewayError("unable", message));
+    expect(refusal(JSON.stringify(document))).toMatchObject({ code: "unable", message: message });
   });
 
   test("more than 32 MiB, before anything is parsed", () => {
     const message = "the server list is larger than 32 MiB";
-    expect(refusal("x".repeat(32 * 2 ** 20 + 1))).toEqual(new GatewayError("unable", message));
-    expect(refusal("é".repeat(16 * 2 ** 20 + 1))).toEqual(new GatewayError("unable", message));
+    expect(refusal("x".repeat(32 * 2 ** 20 + 1))).toMatchObject({ code: "unable", message: message });
+    expect(refusal("é".repeat(16 * 2 ** 20 + 1))).toMatchObject({ code: "unable", message: message });
   });
 
   test("a short text that would take a lot of memory once parsed", () => {
@@ -101,14 +101,14 @@ describe("what is refused", () => {
       "[".repeat(2_000_000),
       `[${"0,".repeat(2_000_000)}0]`,
     ]) {
-      expect(refusal(text)).toEqual(new GatewayError("unable", message));
+      expect(refusal(text)).toMatchObject({ code: "unable", message: message });
     }
   });
 
   test("more than 50,000 servers", () => {
     const servers = Array.from({ length: 50_001 }, (_, n) => ({ ...OWN, hostname: `se-${n}` }));
     const message = "the server list (Portcullis's own list) has more than 50000 servers";
-    expect(refusal(JSON.stringify({ servers }))).toEqual(new GatewayError("unable", message));
+    expect(refusal(JSON.stringify({ servers }))).toMatchObject({ code: "unable", message: message });
     expect(readList(JSON.stringify({ servers: servers.slice(1) })).servers).toHaveLength(50_000);
   }, 60_000);
 });
