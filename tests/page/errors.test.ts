@@ -1,0 +1,87 @@
+import { expect, test } from "bun:test";
+import { join } from "node:path";
+
+const PAGE = join(import.meta.dir, "../../src/dashboard");
+
+/** The page's language is that of its first import, so each has a process of its own. */
+const SCRIPT = `
+  const answers = JSON.parse(process.env.ANSWERS);
+  const asked = [];
+  globalThis.localStorage = { getItem: (key) => (key === "portcullis-language" ? process.env.SHOWN : null) };
+  globalThis.fetch = async (path) => {
+    if (!path.startsWith("/api/")) {
+      if (/errors[.]de/.test(path)) asked.push(path);
+      return new Response(Bun.file(path));
+    }
+    const { code, ...body } = answers[Number(path.slice("/api/".length))];
+    return Response.json({ success: false, ...body }, { status: 400, headers: { "Error-Code": code } });
+  };
+  const { change } = await import(process.env.PAGE + "/api.ts");
+  const { faultIn } = await import(process.env.PAGE + "/fault.ts");
+  const told = [];
+  for (const at of answers.keys()) {
+    const text = await change("PUT", String(at)).catch(({ message }) => message);
+    told.push([text, faultIn(text, ["name", "mtu"])]);
+  }
+  console.log(JSON.stringify({ told, asked: asked.length }));
+`;
+
+const ANSWERS = [
+  {
+    code: "not_found",
+    error: "name: no device away from home has this name",
+    args: { what: "remote_unknown", field: "name" },
+  },
+  {
+    code: "bad_request",
+    error: "mtu must be a whole number from 576 to 65535",
+    args: { what: "must_be_integer", field: "mtu", min: 576, max: 65_535 },
+  },
+  {
+    code: "kernel_refused",
+    error: "the tunnel could not be removed: ip failed",
+    args: { what: "tunnel_not_removed", reason: "ip failed" },
+  },
+  { code: "bad_request", error: "name: is odd", args: { what: "of_a_newer_gateway", field: "name" } },
+  { code: "not_found", error: "name: of an older gateway" },
+];
+
+async function toldIn(language: string) {
+  const { PATH = "" } = process.env;
+  const env = { PATH, PAGE, SHOWN: language, ANSWERS: JSON.stringify(ANSWERS) };
+  const child = Bun.spawn([process.execPath, "-e", SCRIPT], { env, cwd: PAGE });
+  return JSON.parse(await new Response(child.stdout).text()) as { told: unknown[]; asked: number };
+}
+
+test("an error is told in the reader's language by its row, at its field; without one, by its code", async () => {
+  const { told, asked } = await toldIn("de");
+  expect(told).toEqual([
+    [
+      "name: Kein Gerät für unterwegs hat diesen Namen.",
+      { field: "name", text: "Kein Gerät für unterwegs hat diesen Namen." },
+    ],
+    [
+      "mtu: muss eine ganze Zahl sein, von 576 bis 65535",
+      { field: "mtu", text: "Muss eine ganze Zahl sein, von 576 bis 65535" },
+    ],
+    ["Der Tunnel konnte nicht entfernt werden: \nip failed", null],
+    [
+      "Das Gateway nimmt das nicht an.\nName: is odd.",
+      { field: "name", text: expect.stringMatching(/\nIt is odd\.$/) },
+    ],
+    [
+      expect.stringMatching(/\nName: of an older gateway\.$/),
+      { field: "name", text: expect.stringMatching(/\nOf an older gateway\.$/) },
+    ],
+  ]);
+  expect(asked).toBe(1);
+});
+
+test("in English, an error is the gateway's own sentence, and no catalogue is asked for", async () => {
+  const { told, asked } = await toldIn("en");
+  expect(told[1]).toEqual([
+    "Mtu must be a whole number from 576 to 65535.",
+    { field: "mtu", text: "It must be a whole number from 576 to 65535." },
+  ]);
+  expect(asked).toBe(0);
+});
