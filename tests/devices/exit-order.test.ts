@@ -80,7 +80,9 @@ test("a network behind another router has no exit direct", () => {
 
 test("what is wrong with an order is said", () => {
   expect(orderFault([])?.message).toBe("exit: must be 1 to 9 exits");
-  expect(orderFault(Array.from({ length: 11_000 }, () => "main"))?.message).toBe("exit: must be 1 to 9 exits");
+  expect(orderFault(Array.from({ length: 11_000 }, () => "main"))?.message).toBe(
+    "exit: must be 1 to 9 exits",
+  );
   expect(orderFault(["main", "main"])?.message).toBe('exit: "main" is in the list twice');
   expect(orderFault(["blocked", "main"])?.message).toStartWith("exit: blocked must be the last of the list");
   expect(orderFault(["main", "direct"])?.message).toStartWith("exit: direct cannot be one of several");

@@ -176,7 +176,8 @@ describe("a device", () => {
         expect.stringMatching(new RegExp(` 0082${code}0000000[0-9]1ae1000000000000$`)),
       ]);
     }
-    gateway.all.unmap = () => Promise.reject(new PortRefusal("refused", { message: "a person has forwarded this port" }));
+    gateway.all.unmap = () =>
+      Promise.reject(new PortRefusal("refused", { message: "a person has forwarded this port" }));
     expect(await replyTo(gateway, "000200001ae1000000000000")).toEqual([expect.stringMatching(/ 00820002/)]);
   });
 
