@@ -271,6 +271,7 @@ test("the page in the browser takes only types, what is shared, and what makes a
         "shared/verdict.ts",
         "shared/verdict-texts.ts",
         "shared/zip.ts",
+        "shared/services.ts",
         "shared/block-lists.ts",
         "shared/config-files.ts",
         "shared/message-format.ts",

@@ -3,6 +3,7 @@ import { encode } from "dns-packet";
 import type { Tab } from "../../lab/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { Probe } from "../../lab/probe.ts";
+import { until } from "../../lab/until.ts";
 import { Website } from "../../lab/website.ts";
 import { LAN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -77,6 +78,10 @@ test(
     await tab.focuses("prefixes");
     await tab.click("Save the rule");
     await tab.shows(`${DIALOG} .field:has([name=prefixes]) .failed`, "It is required.");
+    await tab.choose("Service", "Spotify");
+    const filledIn = `document.querySelector("${DIALOG} [name=prefixes]").value`;
+    await until(async () => (await tab.page.evaluate(filledIn)) === "spotify.com, scdn.co, spotifycdn.com");
+    await tab.choose("Service", "None of these");
     await tab.type("Destinations", "198.51.100.0/33");
     await tab.press("Enter");
     await tab.shows(`${DIALOG} .field:has([name=prefixes]) .failed`, /network|address|prefix/);

@@ -1,4 +1,5 @@
 import { isOutside } from "../../../shared/exits.ts";
+import { SERVICES } from "../../../shared/services.ts";
 import type { Action } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { ApiError, change } from "../../api.ts";
@@ -16,15 +17,24 @@ export function Add({ action, onClose }: { action: Action; onClose: () => void }
   const exits = list?.exits ?? [];
   return (
     <Dialog title={say("Add a rule")} onClose={onClose}>
-      <Form
+      <Form<"destination", "service">
         of="destination"
-        rows={({ exit = exits[0] ?? "blocked" }) => ({
+        rows={({ exit = exits[0] ?? "blocked", service = "" }) => ({
           prefixes: {
+            value: SERVICES.find(({ title }) => title === service)?.names ?? [],
             label: say("Destinations"),
             hint: say(
               "Names, such as example.com with all names below it, networks such as 203.0.113.0/24, or addresses, with commas between them.",
             ),
             required: true,
+          },
+          service: {
+            label: say("Service"),
+            hint: say("Fills in the names of a service, which you can change."),
+            options: [
+              { value: "", text: say("None of these") },
+              ...SERVICES.map(({ title }) => ({ value: title, text: title })),
+            ],
           },
           exit: {
             label: say("Exit"),
@@ -37,7 +47,7 @@ export function Add({ action, onClose }: { action: Action; onClose: () => void }
           },
           note: { label: say("Note"), hint: say("For your own reference.") },
         })}
-        work={async ({ prefixes = [], ...others }) => {
+        work={async ({ prefixes = [], service: _, ...others }) => {
           await change("POST", "destinations", { ...others, ...targetsIn(prefixes) }).catch(atTargets);
           onClose();
           return say("The rule is in force.");

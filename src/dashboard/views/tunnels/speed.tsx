@@ -1,4 +1,5 @@
 import { SPEED_BOUNDS } from "../../../shared/bounds.ts";
+import { SPEED_FILES } from "../../../shared/services.ts";
 import type { SpeedResult, SpeedTestList } from "../../../speed/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
@@ -27,7 +28,10 @@ export function Speed({ tunnels }: { tunnels: readonly string[] }) {
         rows={{
           url: {
             label: say("Address of a large file"),
-            hint: EXAMPLE,
+            hint: say("Such as {address}, or one that is suggested. Nothing is downloaded until you ask.", {
+              address: EXAMPLE,
+            }),
+            suggestions: SPEED_FILES.map(({ url, where }) => ({ value: url, text: where })),
             pattern: "https://.+",
             title: say("An https address"),
           },
