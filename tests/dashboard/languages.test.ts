@@ -46,8 +46,8 @@ const said = (code: string, message: string) =>
   code === "en" ? message : (catalogueOf(code)[message] ?? "");
 
 /** What the gateway tells, by the keys of its rows. */
-function sentencesOf(code: string): Readonly<Record<string, string>> {
-  const path = join(import.meta.dir, `../../src/shared/sentences/sentences.${code}.json`);
+function sentencesOf(code: string, name = "sentences"): Readonly<Record<string, string>> {
+  const path = join(import.meta.dir, `../../src/shared/sentences/${name}.${code}.json`);
   return JSON.parse(readFileSync(path, "utf8"));
 }
 
@@ -71,8 +71,8 @@ for (const { code } of LANGUAGES)
       }
       expect(await langOf(tab)).toBe(code);
       expect(tab.complaints).toEqual([]);
-      // The page's own messages, and what the gateway tells.
-      expect(tab.urls.filter((url) => url.endsWith(".json")).length).toBe(code === "en" ? 0 : 2);
+      // The page's own messages, what the gateway tells, and what checks find.
+      expect(tab.urls.filter((url) => url.endsWith(".json")).length).toBe(code === "en" ? 0 : 3);
       await rig.browser.closeTabs();
     },
     TIMEOUT_MS,
@@ -128,12 +128,14 @@ for (const { code, name } of OTHERS.slice(0, 1)) {
   );
 
   test(
-    "an error is said in the language, and what the gateway says about it is marked as English",
+    "what checks find is said in the language, once their view is open",
     async () => {
       const tab = await open(code);
+      await tab.shows("nav", said(code, "Home"));
+      expect(tab.urls.some((url) => url.includes("/findings."))).toBe(false);
       await look(tab, "checks", said(code, "Checks"));
       await tab.shows("main", sentencesOf(code).check_clock ?? "missing");
-      expect(await tab.text("main .row [lang=en]")).not.toBeNull();
+      await tab.shows("main", sentencesOf(code, "findings").firewall_holds ?? "missing");
     },
     TIMEOUT_MS,
   );
