@@ -113,7 +113,7 @@ describe("logging in", () => {
     [
       "an unknown code",
       (site: FakeIvpn) => site.mishap("POST /new", body({ status: 799 })),
-      "the provider refused with code 799",
+      "the provider refused: code 799",
     ],
     [
       "too many attempts",
