@@ -43,7 +43,10 @@ export function textsOf(verdict: Verdict<Row>, around: Around): Texts {
     case "weakened":
       return weakened(verdict);
   }
-  return withExceptions(textsOfExits(verdict, around), exceptionsIn(around));
+  // Whom a quota blocks leaves nowhere, not even outside the tunnels.
+  const devices = Math.max(0, around.outside.devices - verdict.usedUpOutside);
+  const left = { ...around, outside: { ...around.outside, devices } };
+  return withExceptions(textsOfExits(verdict, left), exceptionsIn(left));
 }
 
 /** What goes through tunnels, while the kill switch is in place. */

@@ -105,6 +105,8 @@ export interface Exits<Row> {
   without: number;
   /** How many would have it if their quota were not used up. */
   usedUp: number;
+  /** How many of these would leave outside the tunnels. */
+  usedUpOutside: number;
   /** Whether new ones are blocked by such a quota. */
   areNewUsedUp: boolean;
   /** How many are blocked because none of their tunnels is up. */
@@ -183,7 +185,8 @@ function exitsOf<Row extends TunnelFacts>(
   const lost = used.filter(isLost).map((name) => ({ name, devices: counts[name] ?? 0 }));
   const carrying = tunnels.filter(carries);
   const silent = tunnels.filter((row) => !carries(row));
-  const usedUp = usersOf(carrying, over) + (over.direct ?? 0);
+  const usedUpOutside = over.direct ?? 0;
+  const usedUp = usersOf(carrying, over) + usedUpOutside;
   const isUp = (name: string) => all.some((row) => row.name === name && carries(standingOf(row)));
   // One of which a tunnel is up is blocked by a schedule, which somebody has chosen.
   const waiting = blockedOrders.filter((order) => !order.some(isUp)).length;
@@ -195,7 +198,7 @@ function exitsOf<Row extends TunnelFacts>(
     through: usersOf(carrying) - usersOf(carrying, over),
     // A device of a tunnel that is connected for the first time waits for it.
     without: usersOf(silent.filter(({ state }) => state !== "connecting")) + usersOf(lost) + usedUp + waiting,
-    ...{ usedUp, areNewUsedUp, waiting },
+    ...{ usedUp, usedUpOutside, areNewUsedUp, waiting },
     isAnyBlocked: used.some(isBlocked),
     areNewBlocked: isBlocked(defaultExit),
   };

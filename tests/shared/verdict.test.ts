@@ -156,13 +156,13 @@ test("a gateway through which no device has sent anything is not used yet", () =
   expect(verdictOf({ ...facts, devices: usersOf(["main"], "main", false) }).name).toBe("unused");
 });
 
-function toldOf(devices: DeviceFacts, online = true) {
+function toldOf(devices: DeviceFacts, online = true, outside = 0) {
   const verdict = verdictOf({
     killswitch: switchOf(BOTH),
     tunnels: tunnelsOf({ main: "connected" }),
     devices,
   });
-  return shownVerdict(verdict, { error: null, online, outside: { devices: 0, targets: [] } }, ENGLISH);
+  return shownVerdict(verdict, { error: null, online, outside: { devices: outside, targets: [] } }, ENGLISH);
 }
 
 test("whom a quota blocks has no internet, whatever the exit; whom it slows down or only tells has", () => {
@@ -180,6 +180,8 @@ test("whom a quota blocks has no internet, whatever the exit; whom it slows down
   // The device with the exit tv has none because there is no such tunnel, and counts once.
   expect(toldOf(facts(devices, shared))).toMatchObject({ through: 2, without: 3 });
   expect(toldOf(facts(devices, quota))).toMatchObject({ through: 1, without: 4 });
+  expect(toldOf(facts(devices, shared), true, 1).text).not.toContain("outside the tunnels");
+  expect(toldOf(facts([{ exit: "direct" }], shared), true, 1).text).toContain("outside the tunnels");
 });
 
 test("whom an order has left blocked waits for a tunnel, unless one of them is up: then a schedule blocks", () => {
