@@ -149,6 +149,7 @@ test(
   "a list is added by its address, shows its size, is paused for minutes, turned off and on, has exceptions and is removed",
   async () => {
     await tab.click("Add a list…");
+    await tab.showsChosen("List", "Advertisements and tracking (OISD small, about 56,000 names, GPL-3.0)");
     await tab.choose("List", "Malware (URLhaus, about 600 names, CC0-1.0)");
     await tab.choose("List", "Another list, by its address");
     await tab.type("Address", "http://internet.test/ads.txt");

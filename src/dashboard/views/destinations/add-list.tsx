@@ -27,7 +27,7 @@ export function AddList(props: { lists: DnsLists; action: Action; onClose: () =>
       <Form<"blockList", "choice">
         of="blockList"
         rows={({ choice = options[0]?.value }) => ({
-          choice: { label: say("List"), options },
+          choice: { label: say("List"), options, value: options[0]?.value },
           url: choice === OTHER && {
             label: say("Address"),
             hint: say(
