@@ -154,6 +154,18 @@ function sent(draft: Draft): object {
 
 const NEW = { name: " film ", at: "20:00", until: "23:00" };
 
+test("a limit stays when it is to hold for all others", () => {
+  const { device: _, quota, ...times } = { ...TIMES, device: TV, quota: QUOTA };
+  const draft = draftOf({ ...times, device: TV, quota }, { does: "shared_quota" });
+  expect(sent({ ...draft, does: "shared_quota" })).toEqual({
+    at: "20:00",
+    until: "23:00",
+    shared_quota: QUOTA,
+  });
+  const limit = draftOf(SHARED, { does: "rate" });
+  expect(sent({ ...limit, does: "rate" })).toMatchObject({ device: TV, rate: { down: 50, up: 50 } });
+});
+
 test("a new schedule begins with the first device, or with a move if there is none", () => {
   expect(sent(draftOf(null, NEW))).toEqual({ device: TV, exit: "main", at: "20:00", until: "23:00" });
   const none = { ...KNOWN, list: { devices: [] } } as unknown as Known;

@@ -64,10 +64,12 @@ function exitRow(schedule: Schedule | null, { exits }: Known): FieldRow {
   return { label: say("Exit"), value: schedule?.exit, options: withOwn(exits, schedule?.exit) };
 }
 
+/** With what the schedule limits now, of a device or of all others. */
 function limitRows(schedule: Schedule | null, does: string, end: string | undefined) {
-  if (does === "rate" || does === "shared_rate") return rateRows(RATE_LABELS[does], schedule?.[does]);
+  const { rate, shared_rate, quota, shared_quota }: Partial<Schedule> = schedule ?? {};
+  if (does === "rate" || does === "shared_rate") return rateRows(RATE_LABELS[does], rate ?? shared_rate);
   if (does === "quota" || does === "shared_quota")
-    return quotaRows(QUOTA_LABELS[does], schedule?.[does], end);
+    return quotaRows(QUOTA_LABELS[does], quota ?? shared_quota, end);
   return {};
 }
 
