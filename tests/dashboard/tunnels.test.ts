@@ -376,7 +376,7 @@ further.test(
     expect(await tab.barriers()).toEqual([]);
     await tab.type("Address of a large file", "https://192.0.2.80/100MB.bin");
     await tab.click("Measure");
-    await tab.shows(card, "main is not connected; connect it first");
+    await tab.shows(card, "Main is not connected; connect it first");
   },
   TIMEOUT_MS,
 );
