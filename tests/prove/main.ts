@@ -1,3 +1,4 @@
+import type { Policy } from "../../src/killswitch/policy.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { shown } from "./counterexample.ts";
 import { mutantsOf } from "./mutants.ts";
@@ -5,11 +6,26 @@ import { type Answer, exampleFor, failed, nameOf, type Proof, proveAll, refuted 
 import { type State, stateOf } from "./state.ts";
 
 const [first = "", ...rest] = process.argv.slice(2);
-const isRight =
-  first === "--mutants"
-    ? await askMutants(rest[0] ?? "connected", Number(rest[1] ?? 1))
-    : await askStates(process.argv.slice(2));
+const isRight = await asked();
 process.exitCode = isRight ? 0 : 1;
+
+function asked(): Promise<boolean> {
+  if (first === "--mutants") return askMutants(rest[0] ?? "connected", Number(rest[1] ?? 1));
+  if (first === "--ruleset") return askRuleset(rest[0] ?? "", rest[1] ?? "");
+  return askStates(process.argv.slice(2));
+}
+
+/** Of a state, with another ruleset than its own. */
+async function askRuleset(name: string, file: string): Promise<boolean> {
+  const state = stateOf(name, policyOf(name), await Bun.file(file).text());
+  return failed(await proveAll([state], tellProof)).length === 0;
+}
+
+function policyOf(name: string): Policy {
+  const policy = Object.entries(POLICIES).find(([other]) => other === name)?.[1];
+  if (policy === undefined) throw new Error(`no state is called ${name}`);
+  return policy;
+}
 
 async function askStates(words: readonly string[]): Promise<boolean> {
   const isAsked = (name: string) => words.length === 0 || words.some((word) => name.includes(word));
@@ -40,8 +56,7 @@ async function tell(answer: Answer): Promise<void> {
 
 /** How many the proof refutes; those that it does not are listed, to be sorted by hand. */
 async function askMutants(name: string, every: number): Promise<boolean> {
-  const policy = Object.entries(POLICIES).find(([other]) => other === name)?.[1];
-  if (policy === undefined) throw new Error(`no state is called ${name}`);
+  const policy = policyOf(name);
   const { ruleset } = stateOf(name, policy);
   const counts = new Map<string, { refuted: number; all: number }>();
   for (const [at, mutant] of mutantsOf(ruleset).entries()) {

@@ -1,7 +1,8 @@
 import { addressBits } from "./address-bits.ts";
 import { INVARIANTS, type Invariant } from "./connections.ts";
 import { isProtocol, UDP } from "./packet.ts";
-import { OF_BOTH, OF_ROUTING, type Question } from "./questions.ts";
+import type { Question } from "./question.ts";
+import { OF_BOTH, OF_ROUTING } from "./questions.ts";
 import { answersTo, exampleOf, type Model } from "./solver.ts";
 import { type Layer, machineOf, type State } from "./state.ts";
 import { atLeast, atMost, same, slice, type Term } from "./terms.ts";

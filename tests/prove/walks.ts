@@ -150,9 +150,7 @@ export class Walks {
     const assumed = [...this.kernel(begin), this.fromOwn(begin)];
     const first = this.waysOut(begin, bound, true);
     return this.links.flatMap((link) => {
-      // What is for the gateway itself, until NAT leads it elsewhere.
-      const own = link === "lo" ? (first.get("local") ?? FALSE) : FALSE;
-      const way = either(first.get(link) ?? FALSE, own);
+      const way = first.get(link) ?? FALSE;
       if (way === FALSE) return [];
       const walk = { packet: { ...begin }, arrives: way, assumed: [...assumed], learned: nothingYet() };
       const arrives = this.throughOutput(walk, { first: link, oif, bound });

@@ -1,0 +1,113 @@
+import { familyOf } from "../../src/base/address.ts";
+import type { FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
+import { hasExit } from "./exits.ts";
+import { type Family, isOneOf, isProtocol, isState, type Packet, TCP, UDP } from "./packet.ts";
+import { isPermittedIn, isToRemoteSocket } from "./permitted.ts";
+import { asked, clientsOf, lanNames, type Question } from "./question.ts";
+import { both, either, FALSE, no, same, type Term, TRUE } from "./terms.ts";
+import type { Walks } from "./walks.ts";
+
+// The questions about what comes from outside.
+
+/** (d) What comes from outside reaches a socket of the gateway's only as an answer, or at WireGuard's port. */
+export function reachesGateway(walks: Walks, policy: Policy, family: Family): Question[] {
+  const { uplink, endpoints } = policy;
+  const tunnels = [...new Set(endpoints.map((each) => each.interface))];
+  const outside = [...(uplink === null || lanNames(policy).includes(uplink) ? [] : [uplink]), ...tunnels];
+  return outside.map((from) => {
+    const walk = walks.delivered(family, from);
+    const { packet } = walk;
+    const isAnswer = both(packet.isTracked, isState(packet, "established", "related"));
+    const known =
+      from === uplink
+        ? isPermittedIn(policy, packet)
+        : either(isAnswer, isToRemoteSocket(policy, packet, from));
+    return asked("d", `${from} > gateway`, walk, no(known));
+  });
+}
+
+/** (d) CVE-2019-14899: only its server sends to a tunnel's address, and to nothing else. */
+export function reachesTunnelAddress(walks: Walks, policy: Policy, family: Family): Question[] {
+  const { endpoints } = policy;
+  return walks.links
+    .filter((link) => link !== "lo")
+    .map((from) => {
+      const walk = walks.delivered(family, from);
+      const own = endpoints.filter((each) => each.interface === from);
+      const others = endpoints.filter((each) => each.interface !== from);
+      const isOf = (tunnels: readonly FirewallTunnel[]) =>
+        either(...tunnels.map(({ addresses }) => isOneOf(walk.packet.start.dst, addresses, family)));
+      const wrong = own.length > 0 ? no(isOf(own)) : isOf(others);
+      return asked("d", `${from} > a tunnel's address`, walk, wrong);
+    });
+}
+
+/** (e) What comes from outside reaches a device only as an answer, or by a forwarded port; and no other way out. */
+export function comesIn(walks: Walks, policy: Policy, family: Family): Question[] {
+  const { uplink, remote } = policy;
+  const [inside, lans] = [clientsOf(policy), lanNames(policy)];
+  const tunnels = [...new Set(policy.endpoints.map((each) => each.interface))];
+  const outside = [...(uplink === null || lans.includes(uplink) ? [] : [uplink]), ...tunnels];
+  const answers = outside.flatMap((from) =>
+    inside.map((to) => {
+      const walk = walks.forwarded(family, from, to);
+      return asked(
+        "e",
+        `${from} > ${to}`,
+        walk,
+        no(either(isKnownAnswer(walk.packet), isForwarded(policy, walk.packet, from))),
+      );
+    }),
+  );
+  const across = outside.flatMap((from) =>
+    outside
+      .filter((to) => to !== from || from === uplink)
+      .map((to) => asked("e", `${from} > ${to}`, walks.forwarded(family, from, to), TRUE)),
+  );
+  return [
+    ...answers,
+    ...across,
+    ...(remote === undefined ? [] : fromRoad(walks, policy, family, remote.interface)),
+  ];
+}
+
+/** (e) A device on the road reaches the LAN only if it may, and no other device on the road; the LAN only answers. */
+function fromRoad(walks: Walks, policy: Policy, family: Family, road: string): Question[] {
+  const may = (policy.remote?.devices ?? []).filter(({ lan }) => lan).flatMap(({ addresses }) => addresses);
+  return [
+    ...lanNames(policy).flatMap((lan) => {
+      const [there, back] = [walks.forwarded(family, road, lan), walks.forwarded(family, lan, road)];
+      // With one card, what is direct leaves there as well.
+      const isDirect = lan === policy.uplink ? hasExit(policy, there.packet, "direct") : FALSE;
+      return [
+        asked(
+          "e",
+          `${road} > ${lan}`,
+          there,
+          both(no(isOneOf(there.packet.start.src, may, family)), no(isDirect)),
+        ),
+        asked("e", `${lan} > ${road}`, back, no(isKnownAnswer(back.packet))),
+      ];
+    }),
+    asked("e", `${road} > ${road}`, walks.forwarded(family, road, road), TRUE),
+  ];
+}
+
+/** What a forwarded port leads to a device, and errors about that. */
+function isForwarded({ forwards }: Policy, packet: Packet, from: string): Term {
+  const own = forwards.filter((each) => each.interface === from && familyOf(each.to) === packet.family);
+  if (own.length === 0) return FALSE;
+  const led = own.map(({ protocol, inside, to, port }) =>
+    both(
+      isProtocol(packet, protocol === "tcp" ? TCP : UDP),
+      same(packet.original.dport, inside),
+      isOneOf(packet.dst, [to], packet.family),
+      same(packet.dport, port),
+    ),
+  );
+  return either(...led, isState(packet, "related"));
+}
+
+function isKnownAnswer(packet: Packet): Term {
+  return both(packet.isReply, isState(packet, "established", "related"));
+}
