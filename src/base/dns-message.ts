@@ -135,15 +135,18 @@ export function plainName(message: Uint8Array, start: number): { bytes: Uint8Arr
   }
 }
 
-/** Bytes that could be taken for something else in the text of a name are written as RFC 1035, section 5.1 has them. */
+/**
+ * Each byte in the text of a name: in lower case, and what could be taken for something else as RFC 1035, section 5.1 has
+ * it. Looked up, because an answer may have some ten thousand of them.
+ */
+const TEXTS: readonly string[] = Array.from({ length: 256 }, (_, byte) => {
+  const isPlain = byte > 0x20 && byte < 0x7f && byte !== 0x2e && byte !== 0x5c;
+  return isPlain ? String.fromCharCode(byte).toLowerCase() : `\\${String(byte).padStart(3, "0")}`;
+});
+
 function labelIn(message: Uint8Array, at: number, length: number): string {
   let label = "";
-  for (let index = at; index < at + length; index++) {
-    const byte = message[index] ?? 0;
-    const isPlain = byte > 0x20 && byte < 0x7f && byte !== 0x2e && byte !== 0x5c;
-    if (byte >= 0x41 && byte <= 0x5a) label += String.fromCharCode(byte | 0x20);
-    else label += isPlain ? String.fromCharCode(byte) : `\\${String(byte).padStart(3, "0")}`;
-  }
+  for (let index = at; index < at + length; index++) label += TEXTS[message[index] ?? 0];
   return label;
 }
 

@@ -175,15 +175,19 @@ export function ownAnswer(
 /** A pointer to the name of the question, and the bytes of a record that have a fixed place. */
 const [TO_QUESTION, POINTED_BYTES] = [0xc00c, 12];
 
+/** Of a record of the root without data. */
+const LEAST_RECORD_BYTES = 11;
+
 /** The records that fit into UDP. Clients ask again over TCP for the rest, or make do with these. */
 export function fitted(message: Uint8Array, question: Question | null): Uint8Array {
   if (question === null || message.length <= question.udpBytes) return message;
   const questionEnd = HEADER_BYTES + question.bytes.length;
   const room = question.udpBytes - (question.hasEdns ? OPT_BYTES : 0);
-  // Names are compressed into what is before them, so the beginning can be read without the rest.
-  const kept = recordsIn(message, questionEnd).filter(
-    ({ section, dataEnd }) => section === "answer" && dataEnd <= room,
-  );
+  // Of those behind, none can fit. Names are compressed into what is before them, so the beginning can be read alone.
+  const beginning = Uint8Array.from(message);
+  const answers = Math.min(viewOf(message).getUint16(6), Math.floor(room / LEAST_RECORD_BYTES));
+  for (const [index, count] of [answers, 0, 0].entries()) viewOf(beginning).setUint16(6 + 2 * index, count);
+  const kept = recordsIn(beginning, questionEnd).filter(({ dataEnd }) => dataEnd <= room);
   const end = kept.at(-1)?.dataEnd ?? questionEnd;
   const short = new Uint8Array(end + (question.hasEdns ? OPT_BYTES : 0));
   short.set(message.subarray(0, end));

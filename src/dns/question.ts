@@ -18,6 +18,9 @@ export const UDP_ANSWER_BYTES = 1_232;
 /** What a client without EDNS takes over UDP (RFC 1035, section 2.3.4). */
 const PLAIN_UDP_BYTES = 512;
 
+/** OPT, and a signature. Reading the name of each of a hundred would take longer than all else. */
+const MAX_ADDITIONAL = 4;
+
 /** Flags of a header (RFC 4035, section 3.2). */
 const CHECKING_DISABLED = 0x0010;
 const AUTHENTIC_DATA = 0x0020;
@@ -50,6 +53,7 @@ export function questionIn(message: Uint8Array): Question | null {
   if ((flags & FLAG.response) !== 0) return null;
   const counts = [view.getUint16(4), view.getUint16(6), view.getUint16(8)];
   if ((flags & FLAG.opcode) !== 0 || counts.join() !== "1,0,0") throw new Malformed();
+  if (view.getUint16(10) > MAX_ADDITIONAL) throw new Malformed();
   const { name, end } = nameIn(message, HEADER_BYTES);
   // All clients that ask for a name share its answer, whose records follow the question: each question has the same
   // length.

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import type { Answer as Record } from "dns-packet";
-import { Malformed, viewOf } from "../../src/base/dns-message.ts";
+import { HEADER_BYTES, Malformed, viewOf } from "../../src/base/dns-message.ts";
 import {
   type Answer,
   answerIn,
@@ -153,6 +153,43 @@ test("what does not fit into the client's UDP is cut off after whole records, wh
   const shorter = decoded(fitted(answerTo(edns, answerIn(reply(own, many), own) as Answer, 0), edns));
   expect([shorter.answers?.length, shorter.additionals?.map(({ type }) => type)]).toEqual([1, ["OPT"]]);
   expect(fitted(long, { ...plain, udpBytes: long.length })).toBe(long);
+});
+
+test("an answer of as many records as are read is cut to the client's UDP, with EDNS and without it", () => {
+  const own = queryFor(asked);
+  const empty = reply(own, []);
+  const record = [0xc0, HEADER_BYTES, 0, 16, 0, 1, 0, 0, 0, 60, 0, 2, 1, 0x61];
+  const withRecords = (count: number) => {
+    const message = Uint8Array.from([...empty, ...Array.from({ length: count }, () => record).flat()]);
+    viewOf(message).setUint16(6, count);
+    return message;
+  };
+  const answer = answerIn(withRecords(256), own) as Answer;
+  for (const hasEdns of [false, true]) {
+    const client = { ...asked, hasEdns };
+    const whole = answerTo(client, answer, 0);
+    expect(whole.length).toBeGreaterThan(256 * record.length);
+    const short = decoded(fitted(whole, client));
+    expect([short.flag_tc, short.answers?.length, short.additionals?.length]).toEqual([
+      ...[true, hasEdns ? 84 : 85],
+      hasEdns ? 1 : 0,
+    ]);
+  }
+  expect(() => answerIn(withRecords(257), own)).toThrow(Malformed);
+});
+
+test("a query with more records than there are kinds of is malformed", () => {
+  const bare = query("www.example.com");
+  const withRecords = (count: number) => {
+    const message = Uint8Array.from([
+      ...bare,
+      ...Array.from({ length: count }, () => [0, 0, 16, 0, 1, ...Array(6).fill(0)]).flat(),
+    ]);
+    viewOf(message).setUint16(10, count);
+    return message;
+  };
+  expect(questionIn(withRecords(4))).toMatchObject({ name: "www.example.com", hasEdns: false });
+  expect(() => questionIn(withRecords(5))).toThrow(Malformed);
 });
 
 test("the gateway's own answers have a SOA, for a short time", () => {
