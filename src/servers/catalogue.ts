@@ -52,7 +52,7 @@ export class Catalogue {
   private cachedTree: ReturnType<Catalogue["tree"]> | null = null;
 
   constructor(
-    private readonly store: Pick<Storage, "servers" | "insert" | "remove" | "read" | "write">,
+    private readonly store: Pick<Storage, "servers" | "insert" | "place" | "remove" | "read" | "write">,
     readonly managed: ManagedList,
   ) {
     this.provider = this.load();
@@ -185,9 +185,10 @@ export class Catalogue {
   placeImported(name: string, location: string): void {
     const server = this.stored.imported.get(nameIn("name", name)) ?? notFound("name", "imported");
     const placed = { ...server, ...whereIn(location) };
-    this.store.insert(placed);
-    this.stored.imported.set(name, placed);
-    this.bytes += sizeOf(placed) - sizeOf(server);
+    const bytes = this.bytesWith(sizeOf(placed) - sizeOf(server));
+    this.store.place(placed);
+    this.stored.imported.set(server.name, placed);
+    this.bytes = bytes;
     this.notify("imported");
   }
 
@@ -281,12 +282,17 @@ export class Catalogue {
     const servers = this.stored[provider];
     if (servers.has(server.name)) throw refused("server_name_taken");
     if (servers.size >= MAX_SERVERS) throw refused("servers_full", { of: provider, max: MAX_SERVERS });
-    const bytes = this.bytes + sizeOf(server);
-    if (bytes > MAX_STORED_BYTES) throw refused("servers_too_large", { max: MAX_STORED_BYTES });
+    const bytes = this.bytesWith(sizeOf(server));
     this.store.insert(server);
     servers.set(server.name, server);
     this.bytes = bytes;
     this.notify(provider);
+  }
+
+  private bytesWith(more: number): number {
+    const bytes = this.bytes + more;
+    if (more > 0 && bytes > MAX_STORED_BYTES) throw refused("servers_too_large", { max: MAX_STORED_BYTES });
+    return bytes;
   }
 
   /** Reads the stored servers; returns the current provider. */

@@ -4,7 +4,10 @@ import type { Provider, Server } from "./schema.ts";
 export interface Storage {
   /** Custom and imported servers. */
   servers(): Server[];
+  /** Throws if the provider has a server of that name. */
   insert(server: Server): void;
+  /** Keeps where a stored server is. */
+  place(server: Server): void;
   remove(provider: Provider, name: string): void;
   /** The value of a setting, or null if it was never written. */
   read(key: string): string | null;

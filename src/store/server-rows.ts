@@ -34,14 +34,21 @@ export function damagedServers(database: Database): ServerKey[] {
   return rows.filter((each) => decoded(each) === null) as ServerKey[];
 }
 
+/** Throws if there is a server of that name: one is never replaced by accident. */
 export function insertServer(database: Database, server: Server): void {
   const { name, provider, label, country, city, location } = server;
   const config = JSON.stringify(server.config);
   database
-    .query(
-      "INSERT OR REPLACE INTO servers VALUES ($provider, $name, $label, $country, $city, $location, $config)",
-    )
+    .query("INSERT INTO servers VALUES ($provider, $name, $label, $country, $city, $location, $config)")
     .run({ provider, name, label, country, city, location, config });
+}
+
+export function placeServer(database: Database, { provider, name, country, city, location }: Server): void {
+  database
+    .query(
+      "UPDATE servers SET country = $country, city = $city, location = $location WHERE provider = $provider AND name = $name",
+    )
+    .run({ provider, name, country, city, location });
 }
 
 export function deleteServer(database: Database, { provider, name }: ServerKey): void {

@@ -25,7 +25,7 @@ import { addEvents, eventIds, eventsBetween, eventsDuring, type StoredEvent } fr
 import { copyExits, copyExitsBehind, countChange, decidesExits, recoverExits } from "./exits.ts";
 import { Flusher } from "./flusher.ts";
 import { confirmList, fetchedAt, listIn, saveList } from "./list-rows.ts";
-import { damagedServers, deleteServer, insertServer, serversIn } from "./server-rows.ts";
+import { damagedServers, deleteServer, insertServer, placeServer, serversIn } from "./server-rows.ts";
 import { type Answer, inThread } from "./thread.ts";
 
 /** What a person has given a device of the LAN; null where they have not. */
@@ -191,6 +191,10 @@ export class Store implements Storage {
 
   insert(server: Server): void {
     this.change((database) => insertServer(database, server));
+  }
+
+  place(server: Server): void {
+    this.change((database) => placeServer(database, server));
   }
 
   remove(provider: Provider, name: string): void {

@@ -4,7 +4,7 @@ import { Catalogue } from "../../src/servers/catalogue.ts";
 import { configOf } from "../../src/servers/custom.ts";
 import { ManagedList } from "../../src/servers/managed.ts";
 import { MAX_STORED_BYTES, sizeOfAll } from "../../src/servers/room.ts";
-import type { Provider } from "../../src/servers/schema.ts";
+import type { Provider, Server } from "../../src/servers/schema.ts";
 import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { ip } from "../fake/address.ts";
@@ -195,6 +195,18 @@ test("listeners are called for each change with the number of servers, and for n
       ["custom", 1],
       ["imported", 0],
     ]);
+  });
+});
+
+test("an imported server keeps its new place and its keys, also after a restart", () => {
+  withCatalogue((catalogue, again) => {
+    catalogue.importConfig({ name: "mine", config: FILE });
+    const before = catalogue.server("imported", "mine");
+    catalogue.placeImported("mine", "Gothenburg, Sweden");
+    const placed = { country: "Sweden", city: "Gothenburg", location: "Gothenburg, Sweden" };
+    expect(again().servers("imported")).toEqual([{ ...(before as Server), ...placed }]);
+    expect(catalogue.servers("imported")).toEqual(again().servers("imported"));
+    expect(() => catalogue.placeImported("yours", "Sweden")).toThrow("name: there is no server of this name");
   });
 });
 

@@ -52,6 +52,17 @@ function opened<T>(directory: string, look: (store: Store) => T): T {
   }
 }
 
+test("a server is never replaced by another one of its name; a new place keeps the rest of it", () => {
+  withStored((directory) => {
+    opened(directory, (store) => {
+      expect(() => store.insert({ ...SERVER, label: "other" })).toThrow(GatewayError);
+      expect(store.servers()).toEqual([SERVER]);
+      store.place({ ...SERVER, label: "other", country: "Sweden" });
+      expect(store.servers()).toEqual([{ ...SERVER, country: "Sweden" }]);
+    });
+  });
+});
+
 test("stored data is there after opening again", () => {
   withStored((directory) => {
     opened(directory, (store) => {
