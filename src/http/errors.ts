@@ -1,6 +1,6 @@
 import { NotFoundError, ParseError, ValidationError } from "elysia";
 import { type Code, GatewayError } from "../base/errors.ts";
-import { redacted, withoutTokens } from "../base/secrets.ts";
+import { redacted } from "../base/secrets.ts";
 import { refused } from "./refusals.ts";
 import type { Issue } from "./standard-schema.ts";
 
@@ -43,9 +43,9 @@ export function pathOf(request: Request): string {
   return request.url.replace(/^https?:\/\/[^/]*/, "").replace(/[?#].*$/s, "");
 }
 
-/** The path for the log and for answers: shortened, and without a token that someone has put there. */
+/** The path for the log and for answers: shortened, and without a secret that someone has put there. */
 export function shownPathOf(request: Request): string {
-  const path = withoutTokens(pathOf(request));
+  const path = redacted(pathOf(request));
   return path.length > MAX_SHOWN ? `${path.slice(0, MAX_SHOWN)}…` : path;
 }
 

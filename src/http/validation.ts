@@ -77,13 +77,14 @@ function placeOf(within: readonly string[]): string {
   );
 }
 
-/** A field's name is the client's text: it is quoted, shortened, and not shown if it looks like a secret. */
+/** A field's name is the client's text: it is quoted, and not shown if it is long or looks like a secret. */
 function named(field: string): string {
   if (/^[a-z_]{1,40}[0-9]?$/.test(field)) return field;
   if (redacted(field) !== field) return "(a secret)";
-  return JSON.stringify(field.length > MAX_NAME ? `${field.slice(0, MAX_NAME)}…` : field);
+  return field.length > MAX_NAME ? "(a long name)" : JSON.stringify(field);
 }
 
+/** A key without its padding is longer. */
 const MAX_NAME = 40;
 
 function unwanted(field: string, schema: JsonSchema): GatewayError {

@@ -4,6 +4,8 @@ import { PRESHARED } from "../servers/example.ts";
 
 test.each([
   [`no ${PRESHARED}.`, "no (a key)."],
+  [`/api/x/${encodeURIComponent(PRESHARED)}/y`, "/api/x/(a key)/y"],
+  ["/api/x/1234%205678%209012%203456", "/api/x/(an account number)"],
   ["'1234567890123456'", "'(an account number)'"],
   ["'1234 5678 9012 3456'", "'(an account number)'"],
   ["1234-5678-9012-3456", "(an account number)"],

@@ -20,6 +20,7 @@ const BODIES: Record<string, (string | Uint8Array)[]> = {
     JSON.stringify({ ...SERVER, private_key: { [SECRET]: SECRET } }),
     JSON.stringify({ ...SERVER, [SECRET]: 1 }),
     JSON.stringify({ ...SERVER, [`${SECRET} `]: 1 }),
+    JSON.stringify({ ...SERVER, [SECRET.replace("=", "")]: 1 }),
     JSON.stringify({ ...SERVER, name: undefined }),
     JSON.stringify([SECRET]),
     JSON.stringify(SECRET),
@@ -51,14 +52,25 @@ test("no key of a request body is in an answer or in the log", async () => {
         await send("POST", path, body, { Host: "evil.example" }),
         await send("POST", `${path}/nope`, body),
       ];
-      for (const { status, text, headers } of answers) {
+      for (const { status, text, args, headers } of answers) {
         expect(status).toBeGreaterThan(0);
-        expect(text + JSON.stringify([...headers])).not.toContain(SECRET.slice(0, 20));
+        expect(text + JSON.stringify([args, ...headers])).not.toContain(SECRET.slice(0, 20));
       }
     }
   }
   expect(lines.length).toBeGreaterThan(90);
   expect(lines.concat(faults).join("\n")).not.toContain(SECRET.slice(0, 20));
+});
+
+test("no key in a path or a query is in an answer or in the log", async () => {
+  const encoded = encodeURIComponent(SECRET);
+  const before = lines.length;
+  for (const path of [`/api/tunnels/${encoded}`, `/${encoded}`, `/api/status?${encoded}=${encoded}`]) {
+    const { text, args } = await send("DELETE", path);
+    expect(text + JSON.stringify(args)).not.toContain(encoded.slice(0, 12));
+  }
+  expect(lines.slice(before)).toHaveLength(3);
+  expect(lines.slice(before).join("\n")).not.toContain(encoded.slice(0, 12));
 });
 
 test("a fault whose message quotes a key is logged without it", async () => {
