@@ -19,6 +19,7 @@ import { type GluetunFile, gluetunIn } from "../shared/gluetun-file.ts";
 import { placeIn } from "../shared/place-guess.ts";
 import { type WgEasyClient, wgEasyIn } from "../shared/wg-easy.ts";
 import { entriesOf, isZip, ZipError, type ZipFault } from "../shared/zip.ts";
+import { publicKeyOf } from "../wireguard/key.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { EXIT } from "./exit.ts";
@@ -65,7 +66,7 @@ async function importOne(api: Api, { file, name, text, notes }: Config): Promise
   try {
     if (text instanceof GatewayError) throw text;
     if (typeof text === "object")
-      return { file, name, success: true, warnings: [await bringOver(api, text)] };
+      return { file, name, success: true, warnings: [await bringOver(api, { ...text, name })] };
     const location = placeIn(name);
     const { warnings } = await api.post("/api/import", Imported, {
       name,
@@ -111,7 +112,7 @@ function ofOthers(path: string, bytes: Uint8Array): Config[] | null {
   return [{ file: path, name: path, text: unable(GLUETUN), notes: commandsOf(gluetun) }];
 }
 
-const NO_CLIENT = "is disabled there, or has no keys";
+const NO_CLIENT = "is disabled there, or has no private key";
 const GLUETUN = "is a file of gluetun: nothing was changed; these commands do what it asks for";
 
 function commandsOf({ provider, commands, left }: GluetunFile): string[] {
@@ -125,8 +126,10 @@ function commandsOf({ provider, commands, left }: GluetunFile): string[] {
 }
 
 /** The client keeps its keys and gets a new file: the gateway has another key, address and endpoint than wg-easy had. */
-async function bringOver(api: Api, { name, publicKey, privateKey }: WgEasyClient): Promise<string> {
-  const added = await api.post("/api/remote/devices", AddedRemoteDevice, { name, public_key: publicKey });
+async function bringOver(api: Api, { name, privateKey }: WgEasyClient): Promise<string> {
+  // Of its private key, not the one in the file: of two keys that do not fit, none would ever come in.
+  const public_key = publicKeyOf(privateKey);
+  const added = await api.post("/api/remote/devices", AddedRemoteDevice, { name, public_key });
   const path = clientFileName(name);
   try {
     writeFileSync(path, clientFile(added, privateKey, "everything"), { mode: 0o600, flag: "wx" });

@@ -8,7 +8,7 @@ export interface GluetunFile {
 
 const MAX_LINES = 2_000;
 /** Of Compose, as a list or a map; and of an env file. */
-const VARIABLE = /^[ \t]*(?:-[ \t]*)?["']?([A-Z][A-Z0-9_]{2,60})["']?[ \t]*[=:][ \t]*(.*?)[ \t]*$/;
+const VARIABLE = /^[ \t]*(?:-[ \t]*)?["']?([A-Z][A-Z0-9_]{2,60})["']?[ \t]*[=:](.*)$/;
 /** gluetun's own variables that choose a server, and those that this gateway has no use for. */
 const KNOWN =
   /^(VPN_|SERVER_|WIREGUARD_|OPENVPN_|FIREWALL_|PORT_FORWARD|DNS_|DOT|BLOCK_|HTTPPROXY|SHADOWSOCKS|UPDATER_|MULTIHOP_|OWNED_)/;
@@ -16,25 +16,31 @@ const SERVERS = ["SERVER_HOSTNAMES", "SERVER_NAMES", "SERVER_CITIES", "SERVER_CO
 /** What needs no command: the gateway does it anyway. */
 const DONE_ANYWAY = new Set(["VPN_TYPE", "FIREWALL", "VPN_SERVICE_PROVIDER", "DOT", "UPDATER_PERIOD"]);
 /** The accounts of this gateway by what gluetun calls them; servers of others come from their files. */
-const ACCOUNTS: Readonly<Record<string, string>> = {
-  mullvad: "mullvad",
-  ivpn: "ivpn",
-  nordvpn: "nordvpn",
-  "private internet access": "pia",
-};
+const ACCOUNTS: ReadonlyMap<string, string> = new Map([
+  ["mullvad", "mullvad"],
+  ["ivpn", "ivpn"],
+  ["nordvpn", "nordvpn"],
+  ["private internet access", "pia"],
+]);
+/**
+ * The name of a provider, a place or a server. Nothing else is shown: people paste commands into a shell, and what is long
+ * could look like a line of its own.
+ */
+const NAME = /^[\p{L}\p{N}][\p{L}\p{M}\p{N} .,'()-]{0,63}$/u;
 /** What a shell takes as it is. */
 const PLAIN = /^[\w.,-]+$/;
 
 /** Null if the text is no such file. */
 export function gluetunIn(text: string): GluetunFile | null {
   const variables = variablesIn(text);
-  const provider = variables.get("VPN_SERVICE_PROVIDER");
-  if (provider === undefined) return null;
-  const chosen = SERVERS.find((name) => firstOf(variables.get(name)) !== "");
+  const named = variables.get("VPN_SERVICE_PROVIDER");
+  if (named === undefined) return null;
+  const provider = NAME.test(named) ? named : "your provider";
+  const chosen = SERVERS.find((name) => NAME.test(firstOf(variables.get(name))));
   const ports = (variables.get("FIREWALL_VPN_INPUT_PORTS") ?? "")
     .split(",")
     .filter((port) => /^\d{1,5}$/.test(port.trim()));
-  const account = ACCOUNTS[provider.toLowerCase()];
+  const account = ACCOUNTS.get(provider.toLowerCase());
   const commands = [
     ...(account === undefined ? [] : [`sudo portcullis account login --provider ${account}`]),
     ...(chosen === undefined ? [] : [`portcullis connect ${quoted(firstOf(variables.get(chosen)))}`]),
@@ -54,11 +60,15 @@ function variablesIn(text: string): ReadonlyMap<string, string> {
   return new Map(
     lines.flatMap((line) => {
       const [, name, value = ""] = VARIABLE.exec(line) ?? [];
-      return name === undefined
-        ? []
-        : [[name, value.replace(/^(["'])(.*)\1$/, "$2").replace(/["']$/, "")] as const];
+      return name === undefined ? [] : [[name, bare(value.trim())] as const];
     }),
   );
+}
+
+/** Without quotes and the comment after it. Of a list in a compose file, the first quote is before the variable's name. */
+function bare(value: string): string {
+  const [, , quoted] = /^(["'])(.*?)\1/.exec(value) ?? [];
+  return quoted ?? value.replace(/(["']?[ \t]#.*|["'])$/, "").trim();
 }
 
 /** gluetun takes several, and chooses one by chance. */

@@ -1,30 +1,27 @@
 /** What `wg0.json` of wg-easy has of a client, the private key included: it is to leave neither the browser nor the command line. */
 export interface WgEasyClient {
   name: string;
-  publicKey: string;
   privateKey: string;
 }
 
 export interface WgEasyFile {
   clients: readonly WgEasyClient[];
-  /** The names of those that cannot come over: they are disabled, or have no key of their own. */
+  /** The names of those that cannot come over: they are disabled, or have no private key. */
   left: readonly string[];
 }
 
-/** More than the devices that may come in from outside. */
-const MAX_CLIENTS = 256;
 const KEY = /^[A-Za-z0-9+/]{43}=$/;
 
 /** The clients of wg-easy; null if the text is no such file. */
 export function wgEasyIn(text: string): WgEasyFile | null {
   const file = jsonIn(text) as { clients?: unknown } | null;
   if (typeof file?.clients !== "object" || file.clients === null) return null;
-  const all = Object.values(file.clients).slice(0, MAX_CLIENTS).map(clientIn);
+  const all = Object.values(file.clients).map(clientIn);
   if (all.length === 0 || all.some((each) => each === null)) return null;
   const known = all.filter((each) => each !== null);
-  const clients = known.filter(({ isEnabled, ...keys }) => isEnabled && hasKeys(keys));
+  const clients = known.filter(({ isEnabled, privateKey }) => isEnabled && KEY.test(privateKey));
   return {
-    clients: clients.map(({ name, publicKey, privateKey }) => ({ name, publicKey, privateKey })),
+    clients: clients.map(({ name, privateKey }) => ({ name, privateKey })),
     left: known.filter((each) => !clients.includes(each)).map(({ name }) => name),
   };
 }
@@ -39,17 +36,11 @@ function jsonIn(text: string): unknown {
 
 function clientIn(given: unknown): (WgEasyClient & { isEnabled: boolean }) | null {
   if (typeof given !== "object" || given === null) return null;
-  const { name, publicKey, privateKey, enabled } = given as Record<string, unknown>;
+  const { name, privateKey, enabled } = given as Record<string, unknown>;
   if (typeof name !== "string") return null;
-  const textOf = (value: unknown) => (typeof value === "string" ? value : "");
   return {
     name: name.trim().normalize("NFC"),
-    publicKey: textOf(publicKey),
-    privateKey: textOf(privateKey),
+    privateKey: typeof privateKey === "string" ? privateKey : "",
     isEnabled: enabled !== false,
   };
-}
-
-function hasKeys({ publicKey, privateKey }: Pick<WgEasyClient, "publicKey" | "privateKey">): boolean {
-  return KEY.test(publicKey) && KEY.test(privateKey);
 }

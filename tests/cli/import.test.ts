@@ -185,6 +185,8 @@ test("a client of wg-easy that cannot come in is named with the reason, and no f
   const { code, stdout } = await run(home.port, ["import", path]);
   expect(code).toBe(1);
   expect(stdout).toContain(`FAIL  ${path}: phone: remote access is off`);
-  expect(stdout).toContain(`FAIL  ${path}: old: is disabled there, or has no keys\n0 imported, 2 failed\n`);
+  expect(stdout).toContain(
+    `FAIL  ${path}: old: is disabled there, or has no private key\n0 imported, 2 failed\n`,
+  );
   expect(existsSync("phone.conf")).toBe(false);
 });

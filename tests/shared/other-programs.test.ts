@@ -27,7 +27,7 @@ test("the clients of wg-easy are read with their keys, and those that cannot com
     },
   };
   expect(wgEasyIn(JSON.stringify(file))).toEqual({
-    clients: [{ name: "phone", publicKey: PUBLIC, privateKey: KEY }],
+    clients: [{ name: "phone", privateKey: KEY }],
     left: ["old phone", "laptop"],
   });
 });
@@ -61,12 +61,48 @@ test("a compose file of gluetun becomes commands, in which there is no key", () 
   });
 });
 
-test("an env file of gluetun does too, and what would be more than a word for a shell is quoted", () => {
-  const env = "VPN_SERVICE_PROVIDER=airvpn\nSERVER_CITIES='a; rm -rf ~ $(x)'\nDOT=off\n";
+test("an env file of gluetun does too, without quotes and comments", () => {
+  const env =
+    "VPN_SERVICE_PROVIDER=airvpn # mine\r\nSERVER_CITIES='St. John\u2019s, #1'  # home\r\nSERVER_NAMES=L'Aquila\r\n";
   expect(gluetunIn(env)).toEqual({
     provider: "airvpn",
-    commands: ["portcullis connect 'a; rm -rf ~ $(x)'"],
-    left: [],
+    commands: ["portcullis connect 'L'\\''Aquila'"],
+    left: ["SERVER_CITIES"],
   });
   expect(gluetunIn("[Interface]\nPrivateKey = x\n")).toBeNull();
+});
+
+test.each([
+  "a; rm -rf ~ $(x)",
+  "`x`",
+  "$HOME",
+  "--provider=x",
+  "Oslo\u001b[2J",
+  `Oslo${" ".repeat(80)}sudo sh x`,
+  "Oslo\u202edus",
+  "a\u2028b",
+])("no command and no sentence has %j, which is no name of a place or a provider", (text) => {
+  const { provider, commands, left } = gluetunIn(`VPN_SERVICE_PROVIDER=x\nSERVER_CITIES="${text}"`) ?? {};
+  expect([provider, commands, left]).toEqual(["x", [], text.includes("\u2028") ? [] : ["SERVER_CITIES"]]);
+  const named = gluetunIn(`SERVER_CITIES=Oslo\nVPN_SERVICE_PROVIDER="${text}"`);
+  expect(named?.commands ?? []).not.toContainEqual(expect.stringContaining(text));
+  expect(named?.provider ?? "your provider").toBe("your provider");
+});
+
+test("an account is none of the names that each object has", () => {
+  for (const name of ["constructor", "__proto__", "toString"])
+    expect(gluetunIn(`VPN_SERVICE_PROVIDER=${name}`)?.commands).toEqual([]);
+});
+
+test("of wg-easy, each client is told of, however many there are", () => {
+  const clients = Array.from({ length: 400 }, (_, at) => ({ name: `${at}`, privateKey: at % 2 ? KEY : "" }));
+  const found = wgEasyIn(JSON.stringify({ clients: Object.fromEntries(clients.entries()) }));
+  expect([found?.clients.length, found?.left.length]).toEqual([200, 200]);
+  expect(wgEasyIn(`{"clients":{"__proto__":{"name":"a","privateKey":"${KEY}"}}}`)?.clients).toHaveLength(1);
+});
+
+test("a line of blanks takes no longer than any other", () => {
+  const start = performance.now();
+  gluetunIn(`VPN_SERVICE_PROVIDER=a${" ".repeat(65_000)}b${" ".repeat(500)}`);
+  expect(performance.now() - start).toBeLessThan(100);
 });
