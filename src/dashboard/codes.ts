@@ -57,9 +57,14 @@ export function faultText(text: string, isTold: boolean): string {
   return shown === "en" || isTold ? text : `${say("This is not right.")}${inItsWords(text)}`;
 }
 
-/** Whether an error is in the reader's language, from its field to its end. */
+/** Whether an error is in the reader's language, from its field to its end or to the gateway's reason. */
 export function isTold(error: string): boolean {
-  return shown !== "en" && !error.includes("\n");
+  return shown !== "en" && (!error.includes("\n") || /^[A-Za-z_]+: /.test(error));
+}
+
+/** The part of an error that begins with the field, if it names one. */
+export function fromItsField(error: string): string {
+  return isTold(error) ? error : itsWords(error);
 }
 
 /** What an alert says. A reason is the gateway's own text, and the last of its sentence. */

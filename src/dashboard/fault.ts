@@ -1,4 +1,4 @@
-import { faultText, isTold, itsWords } from "./codes.ts";
+import { faultText, fromItsField, isTold } from "./codes.ts";
 import { faultFrom } from "./format.ts";
 
 /** What is wrong with a field of a form. */
@@ -12,7 +12,7 @@ export function faultIn<Name extends string>(error: string, names: readonly Name
   const isIn = isTold(error);
   // "Name is required" has no colon in English.
   const field = isIn ? /^([A-Za-z_]+): (.*)$/s : /^([A-Za-z_]+):? (.*)$/s;
-  const [, word = "", fault = ""] = field.exec(itsWords(error)) ?? [];
+  const [, word = "", fault = ""] = field.exec(fromItsField(error)) ?? [];
   const name = names.find((each) => each === word.toLowerCase());
   return name === undefined ? null : { field: name, text: faultText(faultFrom(fault), isIn) };
 }

@@ -42,6 +42,11 @@ const ANSWERS = [
     error: "the tunnel could not be removed: ip failed",
     args: { what: "tunnel_not_removed", reason: "ip failed" },
   },
+  {
+    code: "bad_request",
+    error: "mtu must be a whole number or null",
+    args: { what: "must_be", field: "mtu", reason: "a whole number or null" },
+  },
   { code: "bad_request", error: "name: is odd", args: { what: "of_a_newer_gateway", field: "name" } },
   { code: "not_found", error: "name: of an older gateway" },
 ];
@@ -65,6 +70,10 @@ test("an error is told in the reader's language by its row, at its field; withou
       { field: "mtu", text: "Muss eine ganze Zahl sein, von 576 bis 65535" },
     ],
     ["Der Tunnel konnte nicht entfernt werden: \nip failed", null],
+    [
+      "mtu: ist nicht gültig. Möglich ist \na whole number or null",
+      { field: "mtu", text: "Ist nicht gültig. Möglich ist \na whole number or null" },
+    ],
     [
       "Das Gateway nimmt das nicht an.\nName: is odd.",
       { field: "name", text: expect.stringMatching(/\nIt is odd\.$/) },

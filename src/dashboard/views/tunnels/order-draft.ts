@@ -3,7 +3,7 @@ import { BACK_MINUTES } from "../../../shared/bounds.ts";
 import { carries, standingOf } from "../../../shared/verdict.ts";
 import type { MoveWhen } from "../../../tunnel/order.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
-import { faultText, isTold, itsWords } from "../../codes.ts";
+import { faultText, fromItsField, isTold } from "../../codes.ts";
 import type { Fault } from "../../fault.ts";
 import { faultFrom, listOf } from "../../format.ts";
 import { say } from "../../language.ts";
@@ -107,7 +107,7 @@ export function fieldOf({ key }: Pick<DraftTarget, "key">, field: TargetField): 
 /** The field that an error names: "targets: 2: via: there is no server …", "targets: 2: box is there twice". */
 export function faultIn(error: string, targets: readonly DraftTarget[]): Fault<string> | null {
   const [, place, word, fault = ""] =
-    /^targets: (\d+): (?:(provider|server|via|transport): )?(.*)$/is.exec(itsWords(error)) ?? [];
+    /^targets: (\d+): (?:(provider|server|via|transport): )?(.*)$/is.exec(fromItsField(error)) ?? [];
   const target = targets[Number(place) - 1];
   if (target === undefined) return null;
   const field = (word?.toLowerCase() ?? "server") as TargetField;
