@@ -1,3 +1,4 @@
+import { GatewayError } from "../base/errors.ts";
 import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import type { Host } from "../system/host.ts";
@@ -36,6 +37,7 @@ export class OwnTable<Wanted> {
   /** What was loaded last, and how the kernel listed it; null if it is unknown what the kernel has. */
   private loaded: { wanted: Wanted; listing: string | null } | null = null;
   private isTold = false;
+  private isUnlistedTold = false;
   private readonly fault: Fault;
 
   constructor(
@@ -50,21 +52,20 @@ export class OwnTable<Wanted> {
     return this.loaded?.wanted ?? null;
   }
 
-  /** Returns how the kernel lists it. Throws if the kernel refuses it. */
-  async load(wanted: Wanted): Promise<string | null> {
+  /** Throws if the kernel refuses it. */
+  async load(wanted: Wanted): Promise<void> {
     const former = this.current;
     this.loaded = null;
     // The table may have sets of another version, or of another program.
     const isChanged = await this.loading.change?.(wanted, former).catch(() => false);
-    if (!isChanged) await this.loading.replace(wanted);
-    return this.learn(wanted);
+    if (!isChanged || !(await this.learn(wanted))) await this.replace(wanted);
   }
 
   /** Loads it without what the kernel has counted. */
   async replace(wanted: Wanted): Promise<void> {
     this.loaded = null;
     await this.loading.replace(wanted);
-    await this.learn(wanted);
+    if (!(await this.learn(wanted))) throw refused("table_not_listed", { table: this.loading.name });
   }
 
   /** To be called when another program may have changed it: makes it again as it was. Never throws. */
@@ -73,16 +74,23 @@ export class OwnTable<Wanted> {
     await this.attempt(async () => {
       if (loaded !== null && (await this.loading.list()) === loaded.listing) return;
       if (loaded !== null) this.tell();
-      this.loaded = null;
-      const listing = await this.load(wanted);
+      await this.load(wanted);
       // What another program has added is still there.
-      if (loaded !== null && listing !== loaded.listing) await this.replace(wanted);
+      if (loaded !== null && this.loaded?.listing !== loaded.listing) await this.replace(wanted);
     });
   }
 
   /** Does work that needs it, or loads it. A failure is logged once, as long as it lasts. */
   attempt(work: () => Promise<unknown>): Promise<void> {
-    return this.fault.attemptAsync(this.log, work);
+    return this.fault.attemptAsync(this.log, async () => {
+      await work().catch((error: unknown) => {
+        // Who alters it all the time does so between some of the loads and their listings.
+        if (!isNotListed(error)) throw error;
+        if (this.isUnlistedTold) return;
+        this.isUnlistedTold = true;
+        throw error;
+      });
+    });
   }
 
   /** Whether the kernel has it, whichever process has loaded it. */
@@ -90,13 +98,12 @@ export class OwnTable<Wanted> {
     return this.loading.isWhole(await this.loading.list(), wanted);
   }
 
-  /** A change by another program at this very moment must not be taken for what was loaded. */
-  private async learn(wanted: Wanted): Promise<string | null> {
+  /** Whether it is whole: a change by another program at this very moment must not be taken for what was loaded. */
+  private async learn(wanted: Wanted): Promise<boolean> {
     const listing = await this.loading.list();
-    if (!this.loading.isWhole(listing, wanted))
-      throw refused("table_not_listed", { table: this.loading.name });
-    this.loaded = { wanted, listing };
-    return listing;
+    const isWhole = this.loading.isWhole(listing, wanted);
+    if (isWhole) this.loaded = { wanted, listing };
+    return isWhole;
   }
 
   private tell(): void {
@@ -104,6 +111,10 @@ export class OwnTable<Wanted> {
       this.log.warn(`another program has altered ${this.loading.name}, which is loaded again each time`);
     this.isTold = true;
   }
+}
+
+function isNotListed(error: unknown): boolean {
+  return error instanceof GatewayError && error.args?.what === "table_not_listed";
 }
 
 /** The options of a listing without counters, without elements of sets, and without names for numbers. */
@@ -129,10 +140,15 @@ export function nftTable<Wanted>(
   };
 }
 
-/** Whether a listing is of a table that is switched on and has so many rules by chain; null for no table. */
+/**
+ * Whether a listing is of a table that is switched on, has so many rules by chain, and has no chain of another program that
+ * packets pass; null for no table.
+ */
 export function hasRules(listing: string | null, wanted: ReadonlyMap<string, number> | null): boolean {
   if (listing === null || wanted === null) return listing === wanted;
   if (/^\s*flags\b.*\bdormant\b/m.test(listing)) return false;
+  const hooked = [...listing.matchAll(/^\s*chain (\S+) \{\s*type /gm)];
+  if (hooked.some(([, chain = ""]) => !wanted.has(chain))) return false;
   const listed = rulesByChain(listing);
   return wanted.entries().every(([chain, rules]) => (listed.get(chain) ?? -1) >= rules);
 }

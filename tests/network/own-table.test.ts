@@ -163,6 +163,33 @@ test("whatever other programs do and in whichever order, a check makes all as it
   );
 });
 
+test("of a program that alters it all the time, also between a load and its listing, the log tells twice at most", async () => {
+  const warnings: string[] = [];
+  let isAltered = false;
+  const table = new OwnTable<string>(
+    { warn: (line) => void warnings.push(line) },
+    {
+      ...{
+        name: "the table",
+        fault: "not loaded",
+        replace: async () => {},
+        isWhole: (listing) => listing === "whole",
+      },
+      list: async () => (isAltered ? "altered" : "whole"),
+    },
+  );
+  await table.load("rules");
+  for (let time = 0; time < 6; time += 1) {
+    isAltered = !isAltered;
+    await table.check("rules");
+    expect(table.current).toBe(isAltered ? null : "rules");
+  }
+  expect(warnings).toEqual([
+    "another program has altered the table, which is loaded again each time",
+    "not loaded: the kernel does not list the table as it was given",
+  ]);
+});
+
 const LIMITED: Limited = {
   ...{ number: 7, mac: TV, addresses: [], isShared: false },
   ...{ rate: { down: 1_000, up: null }, quota: null },
@@ -182,10 +209,11 @@ needsNamespaces.test(
       for (const [name, text] of REAL) {
         const warnings: string[] = [];
         const list = () => host.run(["nft", "-s", "list", "table", ...name.split(" ")]).catch(() => null);
-        const table = new OwnTable(
-          { warn: (line) => void warnings.push(line) },
-          { ...nftTable(host, name, String, optionsOf(name)), fault: "not loaded" },
-        );
+        const log = { warn: (line: string) => void warnings.push(line) };
+        const table = new OwnTable(log, {
+          ...nftTable(host, name, String, optionsOf(name)),
+          fault: "not loaded",
+        });
         expect(await table.isThere(text)).toBe(false);
         await table.load(text);
         expect(await table.isThere(text)).toBe(true);
@@ -202,6 +230,14 @@ needsNamespaces.test(
           expect([change, await list()]).toEqual([change, before]);
         }
         expect(warnings).toEqual([expect.stringContaining(`has altered the table ${name}`)]);
+        // While the service did not run.
+        await host.run(["nft", "-f", "-"], { stdin: `add chain ${name} other ${HOOKED}\n` });
+        const next = new OwnTable(log, {
+          ...nftTable(host, name, String, optionsOf(name)),
+          fault: "not loaded",
+        });
+        await next.load(text);
+        expect(await list()).toBe(before);
       }
     }),
 );
