@@ -1,6 +1,6 @@
 import { Type } from "typebox";
 import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
-import { refused } from "./common-refusals.ts";
+import { refused } from "./refusals.ts";
 
 type NameFault = "length" | "surrogate" | "control" | "slash" | "path" | "space" | "form";
 

@@ -1,17 +1,27 @@
+import { COMMON } from "./common-refusals.ts";
 import { type Code, codeOf, GatewayError, messageOf } from "./errors.ts";
 import { type Args, type ArgsOf, english } from "./message.ts";
 import { redacted } from "./secrets.ts";
 
-/** An error that a client can get: what it says in English, which is its key for other languages, and its code. */
+/**
+ * The errors that a client can get, by code, or by code and the field of the request that is always wrong then. An
+ * error's name is its key for other languages. Its sentence is without the field, which it begins with on the wire,
+ * unless it names `{field}` itself.
+ */
+type Groups = Readonly<Partial<Record<Kind, Readonly<Record<string, string>>>>>;
+type Kind = Code | `${Code}: ${string}`;
+
+/** The sentences of all groups, by the names of the errors. */
+type Texts<Own> = { [What in NameIn<Own[keyof Own]>]: TextIn<Own[keyof Own], What> };
+type NameIn<Group> = Group extends unknown ? keyof Group & string : never;
+type TextIn<Group, What extends string> =
+  Group extends Record<What, infer Text extends string> ? Text : never;
+
 export interface ErrorRow {
   code: Code;
-  /** The field of the request that is always wrong then. */
   field?: string;
-  /** The sentence without the field, which it begins with on the wire, unless it names `{field}` itself. */
   text: string;
 }
-
-type Rows = Readonly<Record<string, ErrorRow>>;
 
 /** A field that the row does not name, or that is deeper in the request: "targets: 2: server". */
 type Field = Readonly<{ field?: string }>;
@@ -25,19 +35,34 @@ type Given<Text extends string> = keyof ArgsOf<Text> extends never
   ? [args?: Field, options?: Options]
   : [args: ArgsOf<Text> & Field, options?: Options];
 
-/** Makes the errors of a room by the names of their rows. */
-export interface Refused<Own extends Rows> {
-  <What extends keyof Own & string>(what: What, ...given: Given<Own[What]["text"]>): GatewayError;
-  readonly rows: Own;
+/** Makes errors by their names. */
+interface Refused<Sentences extends Record<string, string>> {
+  <What extends keyof Sentences & string>(what: What, ...given: Given<Sentences[What]>): GatewayError;
+  readonly rows: Readonly<Record<string, ErrorRow>>;
 }
 
-export function refusals<const Own extends Rows>(rows: Own): Refused<Own> {
-  const refused = (what: keyof Own & string, given: Args = {}, { code, ...options }: Options = {}) => {
+/** Makes the errors of a room, and those of several rooms. */
+export function refusals<const Own extends Groups>(
+  own: Own & Record<Exclude<keyof Own, Kind>, never>,
+): Refused<Texts<Own> & Texts<typeof COMMON>> {
+  const rows = { ...rowsOf(COMMON), ...rowsOf(own) };
+  const refused = (what: string, given: Args = {}, { code, ...options }: Options = {}) => {
     const row = rows[what] as ErrorRow;
     const args = { what, ...(row.field !== undefined && { field: row.field }), ...shown(given) };
     return new GatewayError(code ?? row.code, sentenceOf(row.text, args), { ...options, args });
   };
-  return Object.assign(refused, { rows });
+  return Object.assign(refused as unknown as Refused<Texts<Own> & Texts<typeof COMMON>>, { rows });
+}
+
+/** For this room itself. */
+export const refused = refusals({});
+
+function rowsOf(groups: Groups): Record<string, ErrorRow> {
+  const rows = Object.entries(groups).flatMap(([group, texts]) => {
+    const [code, field] = group.split(": ") as [Code, string?];
+    return Object.entries(texts ?? {}).map(([what, text]) => [what, { code, ...(field && { field }), text }]);
+  });
+  return Object.fromEntries(rows);
 }
 
 function sentenceOf(text: string, args: Args): string {

@@ -1,6 +1,6 @@
 import type { Static, TSchema } from "typebox";
 import { checkerOf, jsonIn } from "./checker.ts";
-import { refused } from "./common-refusals.ts";
+import { refused } from "./refusals.ts";
 
 /** Texts by key: the database, or a copy that works without the disk. */
 export interface Texts {

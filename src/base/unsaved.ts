@@ -2,9 +2,9 @@ import { codeOf, GatewayError, messageOf } from "./errors.ts";
 import { refusals } from "./refusals.ts";
 
 export const refused = refusals({
-  unsaved: {
-    code: "unable",
-    text: "{reason} {of, select, token {The token is not valid any more, but would be after a restart} other {The change is in force, but a restart would undo it}}: repeat the command when the database can be written.",
+  unable: {
+    unsaved:
+      "{reason} {of, select, token {The token is not valid any more, but would be after a restart} other {The change is in force, but a restart would undo it}}: repeat the command when the database can be written.",
   },
 });
 

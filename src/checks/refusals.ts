@@ -1,5 +1,5 @@
 import { refusals } from "../base/refusals.ts";
 
 export const refused = refusals({
-  check_late: { code: "timed_out", text: "it took longer than {seconds} s" },
+  timed_out: { check_late: "it took longer than {seconds} s" },
 });

@@ -42,9 +42,9 @@ test("what is translated is a sentence of its own language", async () => {
 });
 
 const refused = refusals({
-  taken: { code: "bad_request", field: "name", text: "{name} is taken" },
-  missing: { code: "bad_request", text: "{field} is required" },
-  plain: { code: "not_found", text: "there is none" },
+  "bad_request: name": { taken: "{name} is taken" },
+  bad_request: { missing: "{field} is required" },
+  not_found: { plain: "there is none" },
 });
 
 test("an error has its sentence, its code and what the sentence is made of", () => {
