@@ -1,5 +1,6 @@
 import type { DeviceList } from "../devices/schema.ts";
 import { exitKindOf } from "../shared/exits.ts";
+import { isUsedUp } from "../shared/quotas.ts";
 import { standingOf } from "../shared/verdict.ts";
 import { placeOf, type Tone } from "../shared/verdict-texts.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
@@ -30,6 +31,22 @@ export const DIVERTED = {
 export function exitOf(exit: string, tunnels: readonly TunnelRow[] | null, isOff: boolean): ExitState {
   const [icon, tone, detail, trouble = null] = lookOf(exit, tunnels, isOff);
   return { icon, tone, detail, trouble, text: `${exitName(exit)} · ${detail}` };
+}
+
+/** The exit that a device has now: whom a quota blocks has none, whatever was chosen for it. */
+export function exitNow(
+  { exit, quota }: Pick<Device, "exit" | "quota">,
+  list: Pick<DeviceList, "shared_quota"> | null,
+): string {
+  return isUsedUp(quota ?? list?.shared_quota) ? "blocked" : exit;
+}
+
+/** Why it has none. */
+export function usedUpText(): string {
+  return say(
+    "{count, plural, one {# device has used up its quota and is} other {# devices have used up their quota and are}} blocked until it begins again.",
+    { count: 1 },
+  );
 }
 
 /** What an exit is called: a tunnel by its name. */

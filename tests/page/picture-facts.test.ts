@@ -61,6 +61,18 @@ test("an exit is drawn as what it does: it carries, it is stopped, or it leads o
   expect(looks(now({ isDiverted: true }))).toMatchObject({ main: "silent" });
 });
 
+test("whom a quota blocks is drawn as blocked, by one of its own or by that of all others", () => {
+  const quota = { megabytes: 1, every: "day", at_end: "blocked", used_bytes: 1_000_000 };
+  const exitsOf = (devices: object[], shared_quota?: object) =>
+    now({ list: { devices, default_exit: "main", shared_quota } }).devices.map(({ exit }) => exit);
+  const direct = { ...CAMERA, exit: "direct" };
+  expect(exitsOf([{ ...TV, quota }, { ...direct, quota }, TV])).toEqual(["blocked", "blocked", "main"]);
+  expect(exitsOf([TV, { ...TV, quota: { ...quota, at_end: "told" } }], quota)).toEqual(["blocked", "main"]);
+  expect(looks(now({ list: { devices: [{ ...TV, quota }], default_exit: "main" } }))).toMatchObject({
+    blocked: "closed",
+  });
+});
+
 test("without a kill switch, whoever has no tunnel is drawn as leaving outside, whatever its exit is called", () => {
   const open = now({ isOpen: true, tunnels: [{ ...MAIN, state: "failed" }] });
   expect(open.gate).toBe("gone");

@@ -3,7 +3,7 @@ import type { Device, DeviceList } from "../../devices/schema.ts";
 import { exitKindOf, isOutside } from "../../shared/exits.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { change, pathOf } from "../api.ts";
-import { type ExitState, isNetwork, titleOf } from "../exit.ts";
+import { type ExitState, exitNow, isNetwork, titleOf, usedUpText } from "../exit.ts";
 import { namesIn, onlyText } from "../exit-order.ts";
 import { say } from "../language.ts";
 import { useExits, useIsOpen } from "../protection.ts";
@@ -31,7 +31,9 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
   const title = titleOf(device);
   const exitOf = useExits();
   const isOpen = useIsOpen();
-  const { trouble, text } = exitOf(device.exit);
+  const exit = exitNow(device, list);
+  const { text, trouble } = exitOf(exit);
+  const why = exit === device.exit ? trouble : usedUpText();
   const order = device.exit_order;
   const [isOrdering, setOrdering] = useState(false);
   const save = async (exit: string | readonly string[] | null) => {
@@ -61,7 +63,7 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
       )}
       {order && <p class="small">{say("Now: {exit}", { exit: text })}</p>}
       <BySchedule id={device.id} what="exit" />
-      {trouble !== null && <p class="small">{trouble}</p>}
+      {why !== null && <p class="small">{why}</p>}
     </div>
   );
 }

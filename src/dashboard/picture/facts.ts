@@ -5,7 +5,7 @@ import { standingOf } from "../../shared/verdict.ts";
 import { placeOf } from "../../shared/verdict-texts.ts";
 import type { TunnelRow } from "../../tunnel/schema.ts";
 import { targetText } from "../destination.ts";
-import { exitName, isRemote, titleOf } from "../exit.ts";
+import { exitName, exitNow, isRemote, titleOf } from "../exit.ts";
 import { bitsOf } from "../format.ts";
 import { KINDS, kindOf } from "../kind.ts";
 import { targetOf } from "../sentence.ts";
@@ -30,9 +30,10 @@ export interface Facts {
 
 export function homeNowOf(facts: Facts): HomeNow {
   const { list, destinations, isOpen } = facts;
+  const devices = list.devices.map((device) => ({ ...device, exit: exitNow(device, list) }));
   const names = new Set([
     ...facts.tunnels.map(({ name }) => name),
-    ...list.devices.map(({ exit }) => exit),
+    ...devices.map(({ exit }) => exit),
     ...destinations.map(({ exit }) => exit),
     list.default_exit,
   ]);
@@ -41,7 +42,7 @@ export function homeNowOf(facts: Facts): HomeNow {
   const outside: PicturedExit = { ...plain(OUTSIDE), look: "outside", name: "" };
   const laneOf = new Map(exits.map(({ id, look }) => [id, look === "outside" ? OUTSIDE : id]));
   return {
-    devices: list.devices.map((device) => deviceIn(facts, device, laneOf.get(device.exit) ?? device.exit)),
+    devices: devices.map((device) => deviceIn(facts, device, laneOf.get(device.exit) ?? device.exit)),
     exits: open ? [...exits.filter(({ look }) => look !== "outside"), outside] : exits,
     rules: destinations
       .filter(({ exit }) => laneOf.get(exit) === exit && !isBlocked(exit))

@@ -1,5 +1,5 @@
 import type { Checks } from "../../../checks/schema.ts";
-import type { Device } from "../../../devices/schema.ts";
+import type { Device, DeviceList } from "../../../devices/schema.ts";
 import { isBlocked, isOutside } from "../../../shared/exits.ts";
 import { standingOf } from "../../../shared/verdict.ts";
 import { placeOf, type Tone } from "../../../shared/verdict-texts.ts";
@@ -7,7 +7,7 @@ import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { foundText } from "../../codes.ts";
 import { downSentence } from "../../down.ts";
-import { exitOf, titleOf } from "../../exit.ts";
+import { exitNow, exitOf, titleOf, usedUpText } from "../../exit.ts";
 import { bytesOf, rateOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
@@ -21,6 +21,7 @@ export function ThisDevice() {
   const self = useAnswer("devices/self");
   const rows = useAnswer("tunnels");
   const checks = knownOf(useAnswer("checks"));
+  const list = knownOf(useAnswer("devices"));
   const isDiverted = useIsDiverted();
   const isOff = useIsExposed();
   return (
@@ -39,7 +40,7 @@ export function ThisDevice() {
           </p>
         ) : (
           <Found
-            {...{ device: self.value.device, isOff, checks, isDiverted }}
+            {...{ device: self.value.device, list, isOff, checks, isDiverted }}
             tunnels={rows.value.tunnels.map(standingOf)}
           />
         ))}
@@ -49,6 +50,7 @@ export function ThisDevice() {
 
 interface FoundProps {
   device: Device;
+  list: DeviceList | null;
   tunnels: readonly TunnelRow[];
   /** Whether it might leave outside the tunnels. */
   isOff: boolean;
@@ -101,8 +103,15 @@ function Found(props: FoundProps) {
   );
 }
 
-function exitAnswer({ device, tunnels, isOff, isDiverted }: FoundProps): Answer {
+function exitAnswer({ device, list, tunnels, isOff, isDiverted }: FoundProps): Answer {
   const title = titleOf(device);
+  if (exitNow(device, list) !== device.exit)
+    return {
+      icon: "blocked",
+      tone: "blocked",
+      title: say("{title} has no internet", { title }),
+      text: usedUpText(),
+    };
   if (isDiverted && !isBlocked(device.exit))
     return {
       icon: "warning",

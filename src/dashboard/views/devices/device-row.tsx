@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import { isBlocked, isOutside } from "../../../shared/exits.ts";
-import { DIVERTED, isNetwork, isNew, isRemote, titleOf } from "../../exit.ts";
+import { DIVERTED, exitNow, isNetwork, isNew, isRemote, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { limitText } from "../../limit.ts";
@@ -39,8 +39,9 @@ export function DeviceRow({ device, list, isOwn, hold, check }: DeviceRowProps) 
   const edit = useRef<HTMLButtonElement>(null);
   useEffect(() => (isOpen ? lookAt(edit.current) : undefined), [isOpen]);
   const setOpen = (open: boolean) => showDetail("devices", open ? device.id : "");
-  const isDiverted = useIsDiverted() && !isBlocked(device.exit);
-  const led = useExits()(device.exit);
+  const exit = exitNow(device, list);
+  const isDiverted = useIsDiverted() && !isBlocked(exit);
+  const led = useExits()(exit);
   const { icon, tone } = isDiverted ? DIVERTED : led;
   const title = titleOf(device);
   return (
@@ -59,7 +60,7 @@ export function DeviceRow({ device, list, isOwn, hold, check }: DeviceRowProps) 
             <strong>{title}</strong>
             {isOwn && <span class="label own">{say("This device")}</span>}
             {isNew(device) && !isNetwork(device) && <span class="label new">{say("New")}</span>}
-            {isOutside(device.exit) && <span class="label direct">{say("Outside every tunnel")}</span>}
+            {isOutside(exit) && <span class="label direct">{say("Outside every tunnel")}</span>}
             {device.rate !== undefined && <span class="label limit">{limitText(device.rate)}</span>}
             {device.quota !== undefined && <span class="label limit">{quotaText(device.quota)}</span>}
           </p>

@@ -7,7 +7,7 @@ import { sentenceFrom } from "../../../shared/words.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { inItsWords } from "../../codes.ts";
 import { downText } from "../../down.ts";
-import { titleOf } from "../../exit.ts";
+import { exitNow, titleOf } from "../../exit.ts";
 import { someOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Icon, type IconName } from "../../parts/icon.tsx";
@@ -20,7 +20,7 @@ import { useIsDiverted, useIsExposed } from "../../protection.ts";
 export function ByExit({ list, tunnels }: { list: DeviceList; tunnels: readonly TunnelRow[] }) {
   const isOff = useIsExposed();
   const isDiverted = useIsDiverted();
-  const groups = Map.groupBy(list.devices, ({ exit }) => exit);
+  const groups = Map.groupBy(list.devices, (device) => exitNow(device, list));
   if (groups.size === 0)
     return (
       <p class="quiet">

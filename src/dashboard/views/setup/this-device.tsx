@@ -1,10 +1,11 @@
 import { useRef } from "preact/hooks";
-import type { OwnDevice } from "../../../devices/schema.ts";
+import type { DeviceList, OwnDevice } from "../../../devices/schema.ts";
 import { isBlocked, isOutside } from "../../../shared/exits.ts";
 import { standingOf } from "../../../shared/verdict.ts";
 import { placeOf, type Tone } from "../../../shared/verdict-texts.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
+import { exitNow, usedUpText } from "../../exit.ts";
 import { say } from "../../language.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Pending } from "../../parts/pending.tsx";
@@ -15,10 +16,11 @@ import { useDeviceCarried } from "../../traffic.ts";
 export function ThisDevice() {
   const self = useAnswer("devices/self");
   const tunnels = useAnswer("tunnels");
+  const list = knownOf(useAnswer("devices"));
   const isSeen = useSeen(knownOf(self)?.device ?? null);
   if (self.state !== "ready") return <Pending of={self} />;
   if (tunnels.state !== "ready") return <Pending of={tunnels} />;
-  const { tone, word, text } = verdictOn(self.value, tunnels.value.tunnels, isSeen);
+  const { tone, word, text } = verdictOn(self.value, list, tunnels.value.tunnels, isSeen);
   return (
     <div class={`verdict tone-${tone}`} role="status">
       <h3>
@@ -44,7 +46,12 @@ interface Verdict {
   text: string;
 }
 
-function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[], isSeen: boolean): Verdict {
+function verdictOn(
+  { device, address }: OwnDevice,
+  list: DeviceList | null,
+  tunnels: readonly TunnelRow[],
+  isSeen: boolean,
+): Verdict {
   if (device === null)
     return {
       tone: "unknown",
@@ -54,6 +61,8 @@ function verdictOn({ device, address }: OwnDevice, tunnels: readonly TunnelRow[]
         { address },
       ),
     };
+  if (exitNow(device, list) !== device.exit)
+    return { tone: "blocked", word: say("Blocked"), text: usedUpText() };
   if (isOutside(device.exit))
     return {
       tone: "partly",
