@@ -1,3 +1,4 @@
+import { coalesced } from "../base/queue.ts";
 import { UPLINK } from "../history/quality-ring.ts";
 import { journalOf } from "../journal/tunnel-states.ts";
 import { OperatorSwitch } from "../killswitch/operator-switch.ts";
@@ -78,7 +79,7 @@ function follow(tunnels: Tunnels, needs: Needs): void {
     queueTunnels();
   });
   events.subscribe("neighbour_changed", ({ payload }) => devices.saw(payload));
-  events.subscribe("other_firewalls_changed", () => {
-    for (const own of [devices, bounds, fairQueues]) void own.check();
-  });
+  // With a thousand limits, a check may take longer than another program leaves between two changes.
+  const check = coalesced(() => Promise.all([devices, bounds, fairQueues].map((own) => own.check())));
+  events.subscribe("other_firewalls_changed", check);
 }

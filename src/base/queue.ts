@@ -25,6 +25,20 @@ export class Queue {
   }
 }
 
+/** Calls that come while the work runs, however many, make it run once more afterwards. The work must not fail. */
+export function coalesced(work: () => Promise<unknown>): () => void {
+  const runs = new Queue();
+  let isWaiting = false;
+  return () => {
+    if (isWaiting) return;
+    isWaiting = true;
+    void runs.add(() => {
+      isWaiting = false;
+      return work();
+    });
+  };
+}
+
 /** Lets the event loop go round once, so that long work does not delay everything else. */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

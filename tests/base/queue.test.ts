@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { nextTurn, Queue } from "../../src/base/queue.ts";
+import { coalesced, nextTurn, Queue } from "../../src/base/queue.ts";
 
 test("readings that follow one another run at the same time, and never together with other work", async () => {
   const queue = new Queue();
@@ -33,4 +33,24 @@ test("a reading that fails is passed to its caller only", async () => {
     { status: "fulfilled", value: "read" },
     { status: "fulfilled", value: "done" },
   ]);
+});
+
+test("coalesced work runs once more for all calls that come while it runs", async () => {
+  const runs: PromiseWithResolvers<void>[] = [];
+  const call = coalesced(() => {
+    const run = Promise.withResolvers<void>();
+    runs.push(run);
+    return run.promise;
+  });
+  call();
+  await nextTurn();
+  for (let time = 0; time < 10; time += 1) call();
+  await nextTurn();
+  expect(runs).toHaveLength(1);
+  runs[0]?.resolve();
+  await nextTurn();
+  expect(runs).toHaveLength(2);
+  runs[1]?.resolve();
+  await nextTurn();
+  expect(runs).toHaveLength(2);
 });

@@ -1,17 +1,33 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { until } from "../../lab/until.ts";
+import { BOUNDS_TABLE } from "../../src/network/bounds-table.ts";
 import { LIMITS_TABLE } from "../../src/network/limits-table.ts";
 import { nftTable, OWN_TABLES } from "../../src/network/own-table.ts";
 import { Home } from "./home.ts";
 
 let home: Home;
-const stopping = new AbortController();
+let stopping: AbortController;
 beforeEach(async () => {
+  stopping = new AbortController();
   home = await Home.start();
 });
 afterEach(async () => {
   stopping.abort();
   await home.stop();
+});
+
+test("changes of which the kernel tells before they are checked are checked once", async () => {
+  const { host, parts } = home;
+  void parts.bounds.watch(stopping.signal);
+  await until(async () => (await parts.bounds.refused()) !== null);
+  const checks = () =>
+    host.commands.filter((command) => command.endsWith(`list table ${BOUNDS_TABLE}`)).length;
+  const before = checks();
+  for (let time = 0; time < 50; time += 1)
+    parts.events.publish({ type: "other_firewalls_changed", payload: null });
+  await until(() => checks() > before);
+  await parts.bounds.check();
+  expect(checks()).toBe(before + 2);
 });
 
 test("when the kernel tells of a change, the service makes each of its tables and queues again", async () => {
