@@ -22,7 +22,7 @@ const NAMES: readonly (readonly [kind: Kind, words: RegExp])[] = [
   ["camera", /\b(cam|camera|kamera|doorbell|klingel|webcam)\b|cam\d*$/i],
   ["printer", /\b(printer|drucker|laserjet|officejet|deskjet|ecotank|pixma)\b/i],
   ["speaker", /\b(speaker|lautsprecher|sonos|homepod|echo|soundbar)\b/i],
-  ["phone", /\b(phone|handy|iphone|pixel|galaxy|oneplus|android|smartphone)\b|phone$/i],
+  ["phone", /\b(phone|handy|iphone|pixel|galaxy|oneplus|android|smartphone|tablet|ipad)\b|phone$/i],
   ["laptop", /\b(laptop|notebook|macbook|thinkpad|desktop|pc|imac|chromebook|computer)\b|(book|laptop|pc)$/i],
 ];
 

@@ -97,7 +97,7 @@ function Found({ list, own }: FoundProps) {
           <Choice name={say("Sort by")} texts={ORDERS} value={order} onValue={setOrder} />
           <button
             type="button"
-            class="button choose-several"
+            class="button"
             aria-pressed={chosen !== null}
             onClick={() => setChosen(chosen === null ? new Set() : null)}
           >

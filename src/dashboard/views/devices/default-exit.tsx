@@ -62,7 +62,7 @@ function questionAbout({ devices }: DeviceList): Question {
 /** Why `direct` is among the exits, or not. */
 export function Direct({ isAllowed }: { isAllowed: boolean }) {
   return (
-    <section class="card words">
+    <section class="card words line">
       <h2>{say("The exit “direct”")}</h2>
       <p class="quiet">
         {say(

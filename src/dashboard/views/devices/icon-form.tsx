@@ -13,14 +13,14 @@ const OPTIONS = [
   ...(Object.keys(KINDS) as Kind[]).map((kind) => ({ value: kind, text: KINDS[kind].text })),
 ];
 
-/** What kind of device it is, beside its name; nothing if nobody has said, and its name does not tell. */
+/** What kind of device it is, beside its name; without a word if nobody has said, and its name does not tell. */
 export function DeviceIcon({ device }: { device: Device }) {
   const kind = kindOf(device);
-  if (kind === "other" && device.icon === undefined) return null;
+  const isKnown = kind !== "other" || device.icon !== undefined;
   return (
-    <span class="device-icon" title={KINDS[kind].text}>
+    <span class={`device-icon ${isKnown ? "" : "guess"}`} title={isKnown ? KINDS[kind].text : undefined}>
       <Icon name={KINDS[kind].icon} />
-      <span class="hidden">{KINDS[kind].text}</span>
+      {isKnown && <span class="hidden">{KINDS[kind].text}</span>}
     </span>
   );
 }

@@ -29,7 +29,7 @@ export function LimitForm({ device }: { device: Device }) {
 /** What all others share. */
 export function SharedLimit({ list: { shared_rate: rate } }: { list: DeviceList }) {
   return (
-    <section class="card words">
+    <section class="card words line">
       <h2>{say("Limit of all others")}</h2>
       <p class="quiet">
         {say("What devices without a limit of their own receive and send together.")}{" "}

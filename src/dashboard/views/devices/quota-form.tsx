@@ -32,7 +32,7 @@ export function QuotaForm({ device }: { device: Device }) {
 /** What all others share. */
 export function SharedQuota({ list: { shared_quota: quota } }: { list: DeviceList }) {
   return (
-    <section class="card words">
+    <section class="card words line">
       <h2>{say("Quota of all others")}</h2>
       <p class="quiet">
         {say(
