@@ -150,9 +150,10 @@ function labelIn(message: Uint8Array, at: number, length: number): string {
   return label;
 }
 
-/** A name as it lies in a message. Throws a `RangeError` for one that DNS cannot have. */
+/** A name as it lies in a message, with or without the root's last dot. Throws a `RangeError` for one that DNS cannot have. */
 export function nameBytes(name: string): number[] {
-  const labels = (name === "" ? [] : name.split(".")).map((label) => Buffer.from(label));
+  const plain = name.replace(/\.$/, "");
+  const labels = (plain === "" ? [] : plain.split(".")).map((label) => Buffer.from(label));
   const bytes = [...labels.flatMap((label) => [label.length, ...label]), 0];
   const isPossible = labels.every(({ length }) => length > 0 && length <= MAX_LABEL_BYTES);
   if (!isPossible || bytes.length > MAX_NAME_BYTES) throw new RangeError("no name of DNS");

@@ -28,7 +28,8 @@ export async function lookup(
 
 async function ask(name: string, type: number, resolver: string, sourcePort: number): Promise<string[]> {
   const id = crypto.getRandomValues(new Uint16Array(1))[0] ?? 0;
-  const query = queryAbout(id, name, type, FLAG.recursion);
+  const query = queryFor(id, name, type);
+  if (query === null) return [];
   const socket = dgram.createSocket(isIPv6(resolver) ? "udp6" : "udp4");
   const { promise, resolve } = Promise.withResolvers<string[]>();
   const timer = setTimeout(() => resolve([]), ANSWER_TIMEOUT_MS);
@@ -48,6 +49,15 @@ async function ask(name: string, type: number, resolver: string, sourcePort: num
   } finally {
     clearTimeout(timer);
     socket.close();
+  }
+}
+
+/** Null for a name that DNS cannot have, for which nobody is asked. */
+function queryFor(id: number, name: string, type: number): Uint8Array | null {
+  try {
+    return queryAbout(id, name, type, FLAG.recursion);
+  } catch {
+    return null;
   }
 }
 

@@ -13,9 +13,10 @@ import {
   recordsIn,
   TYPE,
 } from "../../src/base/dns-message.ts";
+import { GatewayError } from "../../src/base/errors.ts";
 import { answerFor } from "../../src/sandbox/dns.ts";
 import { HOST_NAMES } from "../../src/sandbox/topology.ts";
-import { addressesIn } from "../../src/system/lookup.ts";
+import { addressesIn, lookup } from "../../src/system/lookup.ts";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-_";
 const LABEL = fc.string({ unit: fc.constantFrom(...LETTERS), minLength: 1, maxLength: 63 });
@@ -67,6 +68,18 @@ test("a query is what dns-packet reads, and makes", () => {
       },
     ),
   );
+});
+
+test("a name is written without the dot at its end, as it may be in the address of a list", () => {
+  for (const name of ["example.com.", "."])
+    expect([...queryAbout(7, name, TYPE.a, 0)]).toEqual([
+      ...encode({ type: "query", id: 7, questions: [{ type: "A", name }] }),
+    ]);
+});
+
+test("a name that DNS cannot have does not resolve, and nobody is asked for it", async () => {
+  const asking = lookup("a..b", ["192.0.2.53"], 0);
+  await expect(asking).rejects.toThrow(new GatewayError("unable", "the name a..b does not resolve"));
 });
 
 test("a response of dns-packet is read as it was meant, and only by the id of its query", () => {
@@ -137,9 +150,12 @@ describe("a hostile name", () => {
     expect(nameBytes(nameIn(longest, HEADER_BYTES).name)).toEqual([...longest.subarray(HEADER_BYTES)]);
   });
 
-  test.each(["a".repeat(64), "a..b", ".a", `${"a.".repeat(127)}a`])("%j is not written", (name) => {
-    expect(() => nameBytes(name)).toThrow(RangeError);
-  });
+  test.each(["a".repeat(64), "a..b", ".a", "a..", "..", `${"a.".repeat(127)}a`])(
+    "%j is not written",
+    (name) => {
+      expect(() => nameBytes(name)).toThrow(RangeError);
+    },
+  );
 
   test("at each of 256 records, with as many pointers as can be, costs some milliseconds", () => {
     const chain = Array.from({ length: 126 }, (_, index) => [
