@@ -16,7 +16,7 @@ type Alert = Extract<JournalEntry, { type: "security_alert" }>;
 /** What endangered the protection lately. */
 export function Alerts({ events }: { events: Loaded<JournalPage> }) {
   return (
-    <section class="card">
+    <section class="card alerts">
       <h2>{say("Latest alerts")}</h2>
       {events.state === "ready" ? <Rows page={events.value} /> : <Pending of={events} />}
       <ViewLink to="log">{say("All events")}</ViewLink>
