@@ -80,8 +80,8 @@ function placeOf(within: readonly string[]): string {
 /** A field's name is the client's text: it is quoted, and not shown if it is long or looks like a secret. */
 function named(field: string): string {
   if (/^[a-z_]{1,40}[0-9]?$/.test(field)) return field;
-  if (redacted(field) !== field) return "(a secret)";
-  return field.length > MAX_NAME ? "(a long name)" : JSON.stringify(field);
+  if (field.length > MAX_NAME) return "(a long name)";
+  return redacted(field) === field ? JSON.stringify(field) : "(a secret)";
 }
 
 /** A key without its padding is longer. */
