@@ -59,7 +59,7 @@ export function faultText(text: string, isTold: boolean): string {
 
 /** Whether an error is in the reader's language, from its field to its end or to the gateway's reason. */
 export function isTold(error: string): boolean {
-  return shown !== "en" && (!error.includes("\n") || /^[A-Za-z_]+: /.test(error));
+  return shown !== "en" && (!error.includes("\n") || /^[\w.[\]]+: /.test(error));
 }
 
 /** The part of an error that begins with the field, if it names one. */

@@ -109,11 +109,14 @@ test("the page is guarded like everything else", async () => {
 test("the messages of each language are a file that the script names", async () => {
   const names = Object.keys(bundle()).filter((name) => name.endsWith(".json"));
   const languages = LANGUAGES.filter(({ catalogue }) => catalogue !== null).map(({ code }) => code);
-  // Its own messages, and the sentences that it has in common with the gateway.
-  const own = names.filter((name) => !name.startsWith("sentences"));
-  const common = names.filter((name) => name.startsWith("sentences"));
-  expect(own.map((name) => name.slice(0, 2)).toSorted()).toEqual(languages.toSorted());
-  expect(common.map((name) => name.slice(10, 12)).toSorted()).toEqual(languages.toSorted());
+  // Its own messages, and what it has in common with the gateway.
+  for (const kind of ["", "sentences.", "errors.", "findings."]) {
+    const found = languages.filter(
+      (code) => names.filter((name) => name.startsWith(`${kind}${code}`)).length === 1,
+    );
+    expect([kind, found]).toEqual([kind, languages]);
+  }
+  expect(names).toHaveLength(4 * languages.length);
   const script = (await scripts()).join();
   for (const name of names) {
     expect(script).toContain(`"/dashboard/${name}"`);

@@ -47,6 +47,11 @@ const ANSWERS = [
     error: "mtu must be a whole number or null",
     args: { what: "must_be", field: "mtu", reason: "a whole number or null" },
   },
+  {
+    code: "bad_request",
+    error: "lists[0].name: must be an https address",
+    args: { what: "list_url_invalid", field: "lists[0].name" },
+  },
   { code: "bad_request", error: "name: is odd", args: { what: "of_a_newer_gateway", field: "name" } },
   { code: "not_found", error: "name: of an older gateway" },
 ];
@@ -73,6 +78,10 @@ test("an error is told in the reader's language by its row, at its field; withou
     [
       "mtu: ist nicht gültig. Möglich ist \na whole number or null",
       { field: "mtu", text: "Ist nicht gültig. Möglich ist \na whole number or null" },
+    ],
+    [
+      expect.stringMatching(/^lists\[0\]\.name: /),
+      { field: "name", text: "Es muss eine HTTPS-Adresse sein." },
     ],
     [
       "Das Gateway nimmt das nicht an.\nName: is odd.",

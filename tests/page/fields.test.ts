@@ -13,6 +13,8 @@ test("an error is shown at the field that it names", () => {
     ],
     "endpoint: the port must be a number.": ["endpoint", "The port must be a number."],
     "name: is taken; remove that server first.": ["name", "It is taken; remove that server first."],
+    "Lists[0].endpoint: must be host:port.": ["endpoint", "It must be host:port."],
+    "Line.mtu is required.": ["mtu", "It is required."],
     "Name is required.": ["name", "It is required."],
     "private_key is required.": ["private_key", "It is required."],
     "mtu must be a whole number from 576 to 65535.": ["mtu", "It must be a whole number from 576 to 65535."],
