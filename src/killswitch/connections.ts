@@ -15,6 +15,8 @@ const LAST_TUNNEL_ZONE = 2 * MAX_TUNNELS;
  * something.
  */
 const MAX_CHALLENGES = 512;
+/** By then whoever has asked for the change mostly has the answer. */
+const ANSWERED_WITHIN_MS = 10;
 const PROTOCOLS = { tcp: 6, udp: 17 };
 const DNS_PORT = 53;
 /** Of DNS over TLS and QUIC. */
@@ -31,8 +33,10 @@ const NOBODY: Sender = { id: mustParsePrefix("0.0.0.0/32"), exit: { to: "blocked
  * next user of the zone would have them. The firewall lets none of them out meanwhile.
  */
 export class Connections {
-  /** What the last look was based on; null before the first, and after one that failed. */
+  /** What the newest policy decides; null before the first, and after a look that failed. */
   private settledFor: unknown = null;
+  /** Whether a look is to begin. */
+  private isDue = false;
   /**
    * The newest policy. A look takes seconds if the table is full, and one with an older policy would end valid
    * connections.
@@ -48,7 +52,7 @@ export class Connections {
   private waits = false;
 
   constructor(
-    private readonly host: Pick<Host, "endConnections" | "challenge">,
+    private readonly host: Pick<Host, "endConnections" | "challenge" | "sleep">,
     private readonly deviceAt: DeviceAt,
   ) {}
 
@@ -57,6 +61,21 @@ export class Connections {
    * after the look.
    */
   settle(policy: Policy, isDue = false): Promise<void> {
+    this.take(policy);
+    if (this.isDue || isDue) this.begin();
+    return this.work;
+  }
+
+  /** The same, a moment later, for a policy that is in force: the look takes the processor from the answer to the change. */
+  async settleOnceAnswered(policy: Policy): Promise<void> {
+    this.take(policy);
+    if (!this.isDue) return;
+    await this.host.sleep(ANSWERED_WITHIN_MS);
+    if (this.isDue) this.begin();
+  }
+
+  /** What is due stays due, even if the next policy permits what the one before the last did. */
+  private take(policy: Policy): void {
     const { lans, addresses, endpoints, devices, routed, defaultExit, forwards, remote } = policy;
     const { destinations, resolver } = policy;
     const decides = {
@@ -67,12 +86,15 @@ export class Connections {
     this.policy = policy;
     const isNew = (each: Forward) => !this.forwards.some((other) => Bun.deepEquals(each, other));
     this.forwards = [...this.forwards, ...forwards.filter(isNew)];
-    if (isDue || !Bun.deepEquals(decides, this.settledFor)) {
-      this.settledFor = decides;
-      if (!this.waits) this.work = this.work.then(() => this.look(policy));
-      this.waits = true;
-    }
-    return this.work;
+    this.isDue ||= !Bun.deepEquals(decides, this.settledFor);
+    this.settledFor = decides;
+  }
+
+  private begin(): void {
+    const { policy } = this;
+    this.isDue = false;
+    if (policy !== null && !this.waits) this.work = this.work.then(() => this.look(policy));
+    this.waits = true;
   }
 
   private async look(asked: Policy): Promise<void> {

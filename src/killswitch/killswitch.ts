@@ -295,7 +295,7 @@ export class KillSwitch {
     if (wanted === null) return;
     try {
       await this.loaded.load(wanted, { onServers: this.isOn() ? onServers : undefined, onCommitted });
-      void this.connections.settle(wanted.policy);
+      void this.connections.settleOnceAnswered(wanted.policy);
       if (this.fault !== null) this.alarm("protection_restored", {});
       this.fault = null;
     } catch (error) {

@@ -74,20 +74,16 @@ export function recoverExits(database: Database, directory: string, wasDamaged: 
  * replaced by one rename, so what damages the database rarely damages both.
  */
 export function copyExits(database: Database, directory: string): void {
-  const bytes = copyOf(database, directory);
-  if (bytes !== null) placeBytes(join(directory, NAME), bytes, MODE);
-}
-
-/** The same; other threads wait for the disk. */
-export async function copyExitsBehind(database: Database, directory: string): Promise<void> {
-  const bytes = copyOf(database, directory);
-  if (bytes !== null) await placeBytesBehind(join(directory, NAME), bytes, MODE);
-}
-
-/** Null if the second copy is as the database. */
-function copyOf(database: Database, directory: string): Uint8Array | null {
   const exits = exitsIn(database);
-  if (Bun.deepEquals(copyIn(directory), exits)) return null;
+  if (!Bun.deepEquals(copyIn(directory), exits)) placeBytes(join(directory, NAME), copyOf(exits), MODE);
+}
+
+/** The same after a change, whose count is not in the copy yet; other threads wait for the disk. */
+export async function copyExitsBehind(database: Database, directory: string): Promise<void> {
+  await placeBytesBehind(join(directory, NAME), copyOf(exitsIn(database)), MODE);
+}
+
+function copyOf(exits: Exits): Uint8Array {
   const copy = new Database(":memory:");
   try {
     copy.run("CREATE TABLE devices (id TEXT NOT NULL PRIMARY KEY, name TEXT, exit TEXT) STRICT");

@@ -1,8 +1,11 @@
-import { type FileHandle, open } from "node:fs/promises";
+import { closeSync, fdatasync, fstatSync, openSync } from "node:fs";
+import { promisify } from "node:util";
 import { Queue } from "../base/queue.ts";
 
 /** SQLite's own threshold, 1,000 pages. */
 const MAX_LOG_BYTES = 4_096_000;
+
+const flush = promisify(fdatasync);
 
 /** Waits for the disk in other threads, after writes that have only reached the kernel. */
 export class Flusher {
@@ -49,19 +52,27 @@ export class Flusher {
   }
 }
 
-/** The size of a file that is on the disk now; 0 if there is none, as after the database was closed. */
+/**
+ * The size of a file that is on the disk now; 0 if there is none, as after the database was closed. Only the flush waits
+ * for the disk, so only it takes another thread: the rest asks the kernel for what it has in memory, and each further
+ * step would be a turn of the event loop to wait for.
+ */
 async function flushedBytes(path: string): Promise<number> {
-  let file: FileHandle;
+  const file = openIfThere(path);
+  if (file === null) return 0;
   try {
-    file = await open(path, "r");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return 0;
-    throw error;
-  }
-  try {
-    await file.datasync();
-    return (await file.stat()).size;
+    await flush(file);
+    return fstatSync(file).size;
   } finally {
-    await file.close();
+    closeSync(file);
+  }
+}
+
+function openIfThere(path: string): number | null {
+  try {
+    return openSync(path, "r");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
+    throw error;
   }
 }

@@ -33,8 +33,8 @@ const EAGAIN_AT_MOST = 100;
 const DELETED_AT_ONCE = 64;
 /** By then the kernel has begun to answer. */
 const ASKED_WITHIN_MS = 10_000;
-/** The event loop gets its turn after this long. */
-const TURN_MS = 5;
+/** The event loop gets its turn after this long: an answer may wait for it several times. */
+const TURN_MS = 1;
 
 /**
  * The connections that the kernel tracks.

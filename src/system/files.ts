@@ -3,6 +3,7 @@ import {
   closeSync,
   copyFileSync,
   existsSync,
+  fsync,
   fsyncSync,
   mkdirSync,
   openSync,
@@ -14,8 +15,11 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { chmod, open, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
+import { promisify } from "node:util";
+
+const flush = promisify(fsync);
 
 /** Replaces a file by one rename: a reader sees the old one or the new one, even after a power cut. */
 export function placeText(path: string, text: string, mode: number): "placed" | "unchanged" {
@@ -34,7 +38,8 @@ export async function placeBytesBehind(path: string, bytes: Uint8Array, mode: nu
   const fresh = freshOf(path);
   try {
     await writeFile(fresh, bytes, { mode });
-    await chmod(fresh, mode);
+    // An interrupted one may have left the file, and the umask takes bits away.
+    if (modeOf(fresh) !== mode) await chmod(fresh, mode);
     await syncBehind(fresh);
     await rename(fresh, path);
   } catch (error) {
@@ -106,12 +111,13 @@ function modeOf(path: string): number {
   return statSync(path).mode & 0o7777;
 }
 
+/** Only the flush waits for the disk: a file that was just written, or its folder, is opened from memory. */
 async function syncBehind(path: string): Promise<void> {
-  const file = await open(path, "r");
+  const file = openSync(path, "r");
   try {
-    await file.sync();
+    await flush(file);
   } finally {
-    await file.close();
+    closeSync(file);
   }
 }
 

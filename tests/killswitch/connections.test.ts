@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { Connections, isOver } from "../../src/killswitch/connections.ts";
 import { DESTINATION_ZONE, zoneOf } from "../../src/killswitch/direct.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
@@ -273,6 +273,7 @@ test("of very many, no more are looked at than can be told", async () => {
   };
   const asked = {
     challenge: async (connections: readonly unknown[]) => void told.push(...connections),
+    sleep: async () => {},
     endConnections: async () => Array.from({ length: 20_000 }, () => outward()),
   };
   await new Connections(asked, deviceAt).settle(policy);
@@ -286,6 +287,7 @@ test("the kernel is asked only if something has changed that decides, or was rep
   let fails = false;
   const asked = {
     challenge: async () => {},
+    sleep: async () => {},
     endConnections: async (isEnded: (connection: Connection) => boolean) => {
       looks += 1;
       if (fails) throw new Error("no such module");
@@ -308,6 +310,7 @@ test("policies that follow one another during a look cause one more, and the new
   const looks: { over: boolean[]; done: () => void }[] = [];
   const asked = {
     challenge: async () => {},
+    sleep: async () => {},
     endConnections: async (isEnded: (connection: Connection) => boolean) => {
       const { promise, resolve } = Promise.withResolvers<void>();
       const look = { over: [] as boolean[], done: resolve };
@@ -344,4 +347,44 @@ test("a connection from the port at which devices on the road come in ends, beca
   const { port } = policy.remote ?? { port: 0 };
   const direct: Policy = { ...policy, devices: [{ id: TV, exit: { to: "direct" } }] };
   expect([port, port + 1].map((each) => over(from(each), direct))).toEqual([true, false]);
+});
+
+describe("a look for a change that somebody waits for", () => {
+  const homeWith = async (connection: Connection) => {
+    const host = new FakeHost();
+    host.patient = true;
+    const connections = new Connections(host, deviceAt);
+    await connections.settle(POLICY);
+    host.connections = [connection];
+    return { host, connections };
+  };
+
+  test("begins a moment later, by itself", async () => {
+    const { host, connections } = await homeWith(outward());
+    void connections.settleOnceAnswered(withExit({ to: "blocked" }));
+    await host.pass(5);
+    expect(host.connections).toEqual([outward()]);
+    await host.pass(10);
+    expect(host.connections).toEqual([]);
+  });
+
+  test("begins at once if something else waits for it, and only once", async () => {
+    const { host, connections } = await homeWith(outward());
+    const blocked = withExit({ to: "blocked" });
+    void connections.settleOnceAnswered(blocked);
+    await connections.settle(blocked);
+    expect(host.connections).toEqual([]);
+    host.connections = [outward()];
+    await host.pass(20);
+    expect(host.connections).toEqual([outward()]);
+  });
+
+  test("takes place although the device is back at its former exit by then", async () => {
+    const inForeignZone = { ...outward(), zone: outward().zone + 1 };
+    const { host, connections } = await homeWith(inForeignZone);
+    void connections.settleOnceAnswered(withExit({ to: "blocked" }));
+    void connections.settleOnceAnswered(POLICY);
+    await host.pass(20);
+    expect(host.connections).toEqual([]);
+  });
 });

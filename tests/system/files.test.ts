@@ -1,8 +1,17 @@
 import { afterAll, expect, test } from "bun:test";
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { placeText, remove } from "../../src/system/files.ts";
+import { placeBytesBehind, placeText, remove } from "../../src/system/files.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "portcullis-files-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -24,6 +33,21 @@ test("files and new folders have the right modes, whatever the umask", () => {
       0o700, 0o600,
     ]);
   }
+});
+
+test("a file that other threads place has its mode, whatever the umask and a power cut have left", async () => {
+  const path = join(folder, "behind");
+  const before = process.umask();
+  for (const umask of [0, 0o277]) {
+    writeFileSync(`${path}.new`, "half", { mode: 0o644 });
+    process.umask(umask);
+    for (let round = 0; round < 2; round++) {
+      await placeBytesBehind(path, Buffer.from("whole"), 0o600);
+      expect([modeOf(path), readFileSync(path, "utf8")]).toEqual([0o600, "whole"]);
+    }
+    process.umask(before);
+  }
+  expect(existsSync(`${path}.new`)).toBe(false);
 });
 
 test("a file that cannot be placed leaves no temporary file", () => {
