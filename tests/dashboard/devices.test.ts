@@ -296,7 +296,7 @@ further.test(
     expect(await tab.barriers()).toEqual([]);
     await tab.type("Name of 192.168.77.30", "front/door");
     await tab.press("Enter");
-    await tab.shows(`${CAMERA} .form .outcome.failed`, "Name: contains a slash.");
+    await tab.shows(`${CAMERA} .form .outcome.failed`, "It contains a slash.");
     await tab.type("Name of 192.168.77.30", "Front door");
     await tab.press("Enter");
     await tab.shows(row("Front door"), "Front door 192.168.77.30");
