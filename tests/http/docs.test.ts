@@ -24,6 +24,7 @@ const ENDPOINTS = [
   "post /api/custom/add",
   "delete /api/custom/remove/{name}",
   "post /api/import",
+  "put /api/import/{name}",
   "delete /api/import/{name}",
   "get /api/tunnels",
   "put /api/tunnels/{name}",

@@ -265,7 +265,9 @@ test("clients that take all that they can leave places to others, until a thousa
   expect(taken.reduce((sum, each) => sum + each)).toBeGreaterThan(980);
   const { status, text } = await knock(home.port, {}, "127.0.0.99");
   expect(status).toBe(503);
-  expect(text).toContain('{"success":false,"error":"too many sockets are open at /ws: try again later"}');
+  expect(text).toContain(
+    '{"success":false,"error":"too many sockets are open at /ws: try again later","args":{"what":"too_many_sockets","of":"all"}}',
+  );
   expect(text.toLowerCase()).toContain("retry-after: 60");
 }, 120_000);
 
