@@ -52,9 +52,8 @@ export class OwnTable<Wanted> {
     return this.loaded?.wanted ?? null;
   }
 
-  /** Throws if the kernel refuses it. */
-  async load(wanted: Wanted): Promise<void> {
-    const former = this.current;
+  /** `former` is what the kernel has, or null. Throws if the kernel refuses it. */
+  async load(wanted: Wanted, former = this.current): Promise<void> {
     this.loaded = null;
     // The table may have sets of another version, or of another program.
     const isChanged = await this.loading.change?.(wanted, former).catch(() => false);
@@ -74,7 +73,7 @@ export class OwnTable<Wanted> {
     await this.attempt(async () => {
       if (loaded !== null && (await this.loading.list()) === loaded.listing) return;
       if (loaded !== null) this.tell();
-      await this.load(wanted);
+      await this.load(wanted, null);
       // What another program has added is still there.
       if (loaded !== null && this.loaded?.listing !== loaded.listing) await this.replace(wanted);
     });

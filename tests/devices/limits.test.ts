@@ -352,7 +352,6 @@ test("a table that is gone or empty as soon as it is loaded is told once, and ma
   await limits.set(TV, { down: 20, up: 5 });
   const { run } = host;
   for (const left of ["table inet portcullis_limits {\n}\n", null]) {
-    warnings = [];
     host.removeLimits();
     host.run = async (argv, options) => {
       const listed = await run.call(host, argv, options);
