@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 
 const NAME = Type.String({ description: "as the operator has named it", examples: ["phone"] });
 const READ_ONLY = Type.Boolean({ description: "whether the token may only read" });
@@ -8,16 +9,12 @@ export const Auth = Type.Union([Type.Literal("off"), Type.Literal("write"), Type
 });
 
 /** GET /api/access. */
-export const Access = Type.Object(
-  {
-    auth: Auth,
-    token: Type.Union(
-      [Type.Object({ name: NAME, read_only: READ_ONLY }, { additionalProperties: false }), Type.Null()],
-      { description: "the token of this request; null if it has none, or if none is needed" },
-    ),
-  },
-  { additionalProperties: false },
-);
+export const Access = objectOf({
+  auth: Auth,
+  token: Type.Union([objectOf({ name: NAME, read_only: READ_ONLY }), Type.Null()], {
+    description: "the token of this request; null if it has none, or if none is needed",
+  }),
+});
 export type Access = Static<typeof Access>;
 
 const SHOWN = {
@@ -27,39 +24,30 @@ const SHOWN = {
 };
 
 /** A token as the gateway keeps it. */
-export const StoredToken = Type.Object(
-  {
-    ...SHOWN,
-    /** SHA-256 of the token, in hexadecimal. */
-    hash: Type.String({ pattern: "^[0-9a-f]{64}$" }),
-  },
-  { additionalProperties: false },
-);
+export const StoredToken = objectOf({
+  ...SHOWN,
+  /** SHA-256 of the token, in hexadecimal. */
+  hash: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+});
 export type StoredToken = Static<typeof StoredToken>;
 
 /** The operator's view of a token. */
-export const ShownToken = Type.Object(SHOWN, { additionalProperties: false });
+export const ShownToken = objectOf(SHOWN);
 export type ShownToken = Static<typeof ShownToken>;
 
 /** GET /api/tokens. */
-export const TokenList = Type.Object(
-  { auth: Auth, tokens: Type.Array(ShownToken) },
-  { additionalProperties: false },
-);
+export const TokenList = objectOf({ auth: Auth, tokens: Type.Array(ShownToken) });
 export type TokenList = Static<typeof TokenList>;
 
 /** Body of POST /api/tokens. */
-export const TokenRequest = Type.Object(
-  {
-    name: Type.String({ description: "the client's name, such as phone" }),
-    read_only: Type.Optional(READ_ONLY),
-  },
-  { additionalProperties: false },
-);
+export const TokenRequest = objectOf({
+  name: Type.String({ description: "the client's name, such as phone" }),
+  read_only: Type.Optional(READ_ONLY),
+});
 
 /** A token that was just made. Its text is shown only this once. */
-export const NewToken = Type.Object(
-  { ...SHOWN, token: Type.String({ description: "shown only now; the gateway keeps its SHA-256" }) },
-  { additionalProperties: false },
-);
+export const NewToken = objectOf({
+  ...SHOWN,
+  token: Type.String({ description: "shown only now; the gateway keeps its SHA-256" }),
+});
 export type NewToken = Static<typeof NewToken>;

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
+import { objectOf } from "../base/object.ts";
 import { nextTurn } from "../base/queue.ts";
 import { MAX_ASSIGNED } from "../devices/assignments.ts";
 import { DEFAULT_EXIT } from "../devices/record.ts";
@@ -26,18 +27,15 @@ const Moment = Type.Refine(Type.String({ maxLength: 27 }), (text) => {
 const MAX_SETTINGS = MAX_ADDRESSES + 100;
 
 /** What a backup holds: custom and imported servers with their keys, and the settings that survive a restart. */
-const StoredContents = Type.Object(
-  {
-    created: Moment,
-    servers: Type.Array(StoredServer, { maxItems: STORED.length * MAX_SERVERS }),
-    settings: Type.Record(Type.String(), Type.String(), { maxProperties: MAX_SETTINGS }),
-    /** Missing if there are none, and in backups of older versions. */
-    tunnels: Type.Optional(Type.Array(BackedUpTunnel, { maxItems: MAX_TUNNELS - 1 })),
-    /** Missing in backups of older versions. */
-    devices: Type.Optional(Type.Array(StoredDevice, { maxItems: MAX_ASSIGNED })),
-  },
-  { additionalProperties: false },
-);
+const StoredContents = objectOf({
+  created: Moment,
+  servers: Type.Array(StoredServer, { maxItems: STORED.length * MAX_SERVERS }),
+  settings: Type.Record(Type.String(), Type.String(), { maxProperties: MAX_SETTINGS }),
+  /** Missing if there are none, and in backups of older versions. */
+  tunnels: Type.Optional(Type.Array(BackedUpTunnel, { maxItems: MAX_TUNNELS - 1 })),
+  /** Missing in backups of older versions. */
+  devices: Type.Optional(Type.Array(StoredDevice, { maxItems: MAX_ASSIGNED })),
+});
 export type Contents = Omit<Static<typeof StoredContents>, "servers"> & { servers: Server[] };
 
 const contentsSchema = checkerOf(StoredContents);

@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import { jsonIn } from "../base/checker.ts";
+import { objectOf } from "../base/object.ts";
 import { refused } from "./refusals.ts";
 
 /**
@@ -19,43 +20,31 @@ const VERSION = 1;
 /** Part of the format, so it cannot change. */
 const WARNING = "This file holds private keys in plain text: whoever reads it can use your VPN accounts.";
 
-const Encrypted = Type.Object(
-  {
-    format: Type.Literal(FORMAT),
-    version: Type.Literal(VERSION),
-    keys: Type.Literal("encrypted"),
-    kdf: Type.Object(
-      {
-        name: Type.Literal(KDF.name),
-        N: Type.Literal(KDF.N),
-        r: Type.Literal(KDF.r),
-        p: Type.Literal(KDF.p),
-        salt: Type.String(),
-      },
-      { additionalProperties: false },
-    ),
-    cipher: Type.Object(
-      { name: Type.Literal("AES-256-GCM"), nonce: Type.String() },
-      { additionalProperties: false },
-    ),
-    data: Type.String(),
-  },
-  { additionalProperties: false },
-);
+const Encrypted = objectOf({
+  format: Type.Literal(FORMAT),
+  version: Type.Literal(VERSION),
+  keys: Type.Literal("encrypted"),
+  kdf: objectOf({
+    name: Type.Literal(KDF.name),
+    N: Type.Literal(KDF.N),
+    r: Type.Literal(KDF.r),
+    p: Type.Literal(KDF.p),
+    salt: Type.String(),
+  }),
+  cipher: objectOf({ name: Type.Literal("AES-256-GCM"), nonce: Type.String() }),
+  data: Type.String(),
+});
 type Encrypted = Static<typeof Encrypted>;
 
-const Plain = Type.Object(
-  {
-    warning: Type.Literal(WARNING),
-    format: Type.Literal(FORMAT),
-    version: Type.Literal(VERSION),
-    keys: Type.Literal("plain"),
-    /** A checksum of the contents: a key with one wrong character would still look like a key. */
-    sha256: Type.String(),
-    contents: Type.Unknown(),
-  },
-  { additionalProperties: false },
-);
+const Plain = objectOf({
+  warning: Type.Literal(WARNING),
+  format: Type.Literal(FORMAT),
+  version: Type.Literal(VERSION),
+  keys: Type.Literal("plain"),
+  /** A checksum of the contents: a key with one wrong character would still look like a key. */
+  sha256: Type.String(),
+  contents: Type.Unknown(),
+});
 
 /** The text of a backup that can only be read with the passphrase; any change to it is detected. */
 export async function encrypted(contents: object, passphrase: string): Promise<string> {

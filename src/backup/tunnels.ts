@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { type BackedUp, type Change, rowChanges } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
@@ -11,10 +12,10 @@ import type { Holdings } from "./holdings.ts";
 import { refused } from "./refusals.ts";
 
 /** A tunnel other than `main`, in a backup. Its slot is not part of it: another machine may use it for another tunnel. */
-export const BackedUpTunnel = Type.Object(
-  { name: Type.String(), connection: Type.Union([Connection, Type.Null()]) },
-  { additionalProperties: false },
-);
+export const BackedUpTunnel = objectOf({
+  name: Type.String(),
+  connection: Type.Union([Connection, Type.Null()]),
+});
 type BackedUpTunnel = Static<typeof BackedUpTunnel>;
 
 /** Where `main` leads. */

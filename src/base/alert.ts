@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import { ALERTS, type AlertArgs, alertKey, type AlertCode as Code } from "./alert-rows.ts";
 import { argumentsOf } from "./arguments.ts";
 import type { Translate } from "./language.ts";
+import { objectOf } from "./object.ts";
 
 /** The events that concern the protection and stored data: it was altered, failed or was restored. */
 export const AlertCode = Type.Unsafe<Code>(Type.Union(Object.keys(ALERTS).map((code) => Type.Literal(code))));
@@ -16,15 +17,12 @@ export const AlertArguments = argumentsOf(
 );
 
 /** Payload of a `security_alert`. */
-export const SecurityAlert = Type.Object(
-  {
-    code: AlertCode,
-    args: AlertArguments,
-    message: Type.String({ description: "one sentence for people" }),
-    at: Type.String({ description: "ISO 8601" }),
-  },
-  { additionalProperties: false },
-);
+export const SecurityAlert = objectOf({
+  code: AlertCode,
+  args: AlertArguments,
+  message: Type.String({ description: "one sentence for people" }),
+  at: Type.String({ description: "ISO 8601" }),
+});
 export type SecurityAlert = Static<typeof SecurityAlert>;
 
 /** What an alert says in a language; what an older version has kept is English. */

@@ -1,4 +1,5 @@
-import { type Static, type TObject, type TSchema, Type } from "typebox";
+import type { Static, TObject, TSchema } from "typebox";
+import { objectOf } from "./object.ts";
 
 /**
  * A fact about the gateway, a tunnel or a device, said once. From its row come the field of an answer with its
@@ -68,7 +69,7 @@ export function schemaOf<Facts extends Rows>(
   rows: Facts,
 ): TObject<{ -readonly [Name in keyof Facts]: Facts[Name]["schema"] }> {
   const schemas = Object.entries(rows).map(([name, row]) => [name, describedSchema(row)]);
-  return Type.Object(Object.fromEntries(schemas), { additionalProperties: false });
+  return objectOf(Object.fromEntries(schemas));
 }
 
 /** What TypeBox knows of a schema is in properties that a spread leaves out. */

@@ -5,6 +5,7 @@ import { isHostName } from "./address.ts";
 import { CommandError } from "./errors.ts";
 import { FLAGS, HTTPS_PORT } from "./flags.ts";
 import { BASE_NAME, INTERFACE_NAME, isTunnelLink } from "./interface-name.ts";
+import { objectOf } from "./object.ts";
 
 const Interface = Type.String({
   pattern: INTERFACE_NAME.source,
@@ -12,78 +13,75 @@ const Interface = Type.String({
 });
 
 /** The operator's settings; `FLAGS` has the flag and the environment variable of each. */
-export const Settings = Type.Object(
-  {
-    port: Type.Integer({ minimum: 1, maximum: 65535 }),
-    /** Address to listen on; `::` is every address, IPv4 and IPv6. */
-    host: Type.String({ minLength: 1 }),
-    /** Port of HTTPS; null for none. */
-    https: Type.Union([Type.Integer({ minimum: 1, maximum: 65535 }), Type.Null()]),
-    /** Files with a certificate and its key, instead of those that the gateway makes itself. */
-    httpsCert: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
-    httpsKey: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
-    /** Further names of this machine, such as those that a router's DNS has for it. */
-    name: Type.Array(Type.String(), { maxItems: 20 }),
-    stateDir: Type.String({ pattern: "^/" }),
-    /** Base name of the tunnel's interfaces. */
-    interface: Type.String({ pattern: BASE_NAME.source }),
-    /** LAN interfaces; if empty, `lanOf` in `network/lan.ts` decides. */
-    lan: Type.Array(Interface),
-    /** Interface towards the internet; null is the default route's. */
-    uplink: Type.Union([Interface, Type.Null()]),
-    /** Whether the LAN gets addresses from the gateway, and which: null for not, an empty list for a range of its choice. */
-    dhcp: Type.Union([Type.Array(Type.String({ pattern: "^[0-9.]+-[0-9.]+$" })), Type.Null()]),
-    /** The LAN's IPv6 prefix if the gateway serves DHCP: a unique local one (RFC 4193). */
-    ula: Type.Union([Type.String({ pattern: "^fd[0-9a-f]{2}(:[0-9a-f]{1,4}){0,2}::/48$" }), Type.Null()]),
-    /** File or https address of the managed provider's server list. */
-    managedList: Type.Union([
-      Type.String({ pattern: "^(/|https://[A-Za-z0-9.:\\[\\]-]+(/\\S*)?$)" }),
-      Type.Null(),
-    ]),
-    /** File with the private key that is registered with the managed provider. */
-    managedKeyFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
-    /** Address of the managed provider's account API. */
-    managedApi: Type.String({ pattern: "^https://[A-Za-z0-9.:\\[\\]-]+(/[A-Za-z0-9._~-]+)*/?$" }),
-    /** Tunnel addresses that the managed provider assigned, comma-separated CIDRs. */
-    managedAddress: Type.String(),
-    /** The managed provider's resolvers, comma-separated. */
-    managedDns: Type.String(),
-    /** Whether a start connects to the last server again. */
-    autoconnect: Type.Boolean(),
-    /** Whether a server that stays dead is replaced by another of its city or country. */
-    failover: Type.Boolean(),
-    /** Whether gluetun's routes for reading are answered. */
-    gluetunRoutes: Type.Boolean(),
-    /** Where notifications go: addresses, which are secret, or files with one per line. */
-    notify: Type.Array(Type.String({ pattern: "^(/|(ntfy|gotify|http)s?://)\\S+$" }), { maxItems: 20 }),
-    /** What needs a token on the HTTP interface: nothing, changes, or everything but `/health`. */
-    auth: Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")]),
-    /** Whether devices of the LAN may have ports opened by themselves. */
-    portMapping: Type.Boolean(),
-    /** Address of the MQTT broker that Home Assistant uses. */
-    mqtt: Type.Union([
-      Type.String({
-        pattern:
-          "^mqtts?://(([^/@:%\\s]|%[2-7][0-9A-Fa-f])+@)?(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+)(:[1-9][0-9]{0,4})?/?$",
-      }),
-      Type.Null(),
-    ]),
-    mqttPasswordFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
-    /** File with the only certificate authority that counts for the broker. */
-    mqttCaFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
-    /** Whether Home Assistant may move tunnels and devices. */
-    mqttCommands: Type.Boolean(),
-    /** Whether what tunnels and devices have carried is kept. */
-    history: Type.Boolean(),
-    logLevel: Type.Union([
-      Type.Literal("debug"),
-      Type.Literal("info"),
-      Type.Literal("warn"),
-      Type.Literal("error"),
-    ]),
-  },
-  { additionalProperties: false },
-);
+export const Settings = objectOf({
+  port: Type.Integer({ minimum: 1, maximum: 65535 }),
+  /** Address to listen on; `::` is every address, IPv4 and IPv6. */
+  host: Type.String({ minLength: 1 }),
+  /** Port of HTTPS; null for none. */
+  https: Type.Union([Type.Integer({ minimum: 1, maximum: 65535 }), Type.Null()]),
+  /** Files with a certificate and its key, instead of those that the gateway makes itself. */
+  httpsCert: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
+  httpsKey: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
+  /** Further names of this machine, such as those that a router's DNS has for it. */
+  name: Type.Array(Type.String(), { maxItems: 20 }),
+  stateDir: Type.String({ pattern: "^/" }),
+  /** Base name of the tunnel's interfaces. */
+  interface: Type.String({ pattern: BASE_NAME.source }),
+  /** LAN interfaces; if empty, `lanOf` in `network/lan.ts` decides. */
+  lan: Type.Array(Interface),
+  /** Interface towards the internet; null is the default route's. */
+  uplink: Type.Union([Interface, Type.Null()]),
+  /** Whether the LAN gets addresses from the gateway, and which: null for not, an empty list for a range of its choice. */
+  dhcp: Type.Union([Type.Array(Type.String({ pattern: "^[0-9.]+-[0-9.]+$" })), Type.Null()]),
+  /** The LAN's IPv6 prefix if the gateway serves DHCP: a unique local one (RFC 4193). */
+  ula: Type.Union([Type.String({ pattern: "^fd[0-9a-f]{2}(:[0-9a-f]{1,4}){0,2}::/48$" }), Type.Null()]),
+  /** File or https address of the managed provider's server list. */
+  managedList: Type.Union([
+    Type.String({ pattern: "^(/|https://[A-Za-z0-9.:\\[\\]-]+(/\\S*)?$)" }),
+    Type.Null(),
+  ]),
+  /** File with the private key that is registered with the managed provider. */
+  managedKeyFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
+  /** Address of the managed provider's account API. */
+  managedApi: Type.String({ pattern: "^https://[A-Za-z0-9.:\\[\\]-]+(/[A-Za-z0-9._~-]+)*/?$" }),
+  /** Tunnel addresses that the managed provider assigned, comma-separated CIDRs. */
+  managedAddress: Type.String(),
+  /** The managed provider's resolvers, comma-separated. */
+  managedDns: Type.String(),
+  /** Whether a start connects to the last server again. */
+  autoconnect: Type.Boolean(),
+  /** Whether a server that stays dead is replaced by another of its city or country. */
+  failover: Type.Boolean(),
+  /** Whether gluetun's routes for reading are answered. */
+  gluetunRoutes: Type.Boolean(),
+  /** Where notifications go: addresses, which are secret, or files with one per line. */
+  notify: Type.Array(Type.String({ pattern: "^(/|(ntfy|gotify|http)s?://)\\S+$" }), { maxItems: 20 }),
+  /** What needs a token on the HTTP interface: nothing, changes, or everything but `/health`. */
+  auth: Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")]),
+  /** Whether devices of the LAN may have ports opened by themselves. */
+  portMapping: Type.Boolean(),
+  /** Address of the MQTT broker that Home Assistant uses. */
+  mqtt: Type.Union([
+    Type.String({
+      pattern:
+        "^mqtts?://(([^/@:%\\s]|%[2-7][0-9A-Fa-f])+@)?(\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9._-]+)(:[1-9][0-9]{0,4})?/?$",
+    }),
+    Type.Null(),
+  ]),
+  mqttPasswordFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
+  /** File with the only certificate authority that counts for the broker. */
+  mqttCaFile: Type.Union([Type.String({ pattern: "^/" }), Type.Null()]),
+  /** Whether Home Assistant may move tunnels and devices. */
+  mqttCommands: Type.Boolean(),
+  /** Whether what tunnels and devices have carried is kept. */
+  history: Type.Boolean(),
+  logLevel: Type.Union([
+    Type.Literal("debug"),
+    Type.Literal("info"),
+    Type.Literal("warn"),
+    Type.Literal("error"),
+  ]),
+});
 export type Settings = Static<typeof Settings>;
 
 /** Any other text is left for the schema to refuse. */

@@ -1,11 +1,9 @@
 import { X509Certificate } from "node:crypto";
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 
 /** A certificate and its private key, both in PEM. Certificates that lead to its authority may follow it. */
-export const KeyedCertificate = Type.Object(
-  { certificate: Type.String(), key: Type.String() },
-  { additionalProperties: false },
-);
+export const KeyedCertificate = objectOf({ certificate: Type.String(), key: Type.String() });
 export type KeyedCertificate = Static<typeof KeyedCertificate>;
 
 /** What a certificate says. */

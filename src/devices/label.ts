@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { isName, nameIn } from "../base/name.ts";
+import { objectOf } from "../base/object.ts";
 import { listIn, SavedList } from "../base/saved.ts";
 import { type Field, storedColumn } from "./field.ts";
 import { type DeviceId, parseDeviceId } from "./id.ts";
@@ -21,10 +22,7 @@ export function labelsOf(
 
 /** `false` is not stored. */
 function fieldOf(key: LabelKey): Field<string | boolean> {
-  const Stored = Type.Object(
-    { id: Type.String(), value: LABELS[key] as TSchema },
-    { additionalProperties: false },
-  );
+  const Stored = objectOf({ id: Type.String(), value: LABELS[key] as TSchema });
   const list = new SavedList<Static<typeof Stored>>({
     key: `device_${key}`,
     what: key,

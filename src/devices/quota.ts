@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
+import { objectOf } from "../base/object.ts";
 import { listIn, SavedList, savedJson } from "../base/saved.ts";
 import { quotaText } from "../shared/quotas.ts";
 import { type Column, inForce, scheduledIn } from "./column.ts";
@@ -9,16 +10,10 @@ import { refused } from "./refusals.ts";
 import { GivenQuota, Quota, type Rate } from "./values.ts";
 
 /** Quotas of former versions have no `at_end`, and those of later ones may have another. */
-const StoredQuota = Type.Object(
-  {
-    id: Type.String(),
-    quota: Type.Object(
-      { ...GivenQuota.properties, at_end: Type.Optional(Type.Unknown()) },
-      { additionalProperties: false },
-    ),
-  },
-  { additionalProperties: false },
-);
+const StoredQuota = objectOf({
+  id: Type.String(),
+  quota: objectOf({ ...GivenQuota.properties, at_end: Type.Optional(Type.Unknown()) }),
+});
 const known = checkerOf(GivenQuota);
 
 /** The quotas that people have given devices. */

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { listIn, SavedList, savedJson } from "../base/saved.ts";
 import { rateText } from "../shared/rates.ts";
 import { type Column, inForce, scheduledIn } from "./column.ts";
@@ -7,7 +8,7 @@ import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
 import { refused } from "./refusals.ts";
 import { Rate } from "./values.ts";
 
-const StoredLimit = Type.Object({ id: Type.String(), rate: Rate }, { additionalProperties: false });
+const StoredLimit = objectOf({ id: Type.String(), rate: Rate });
 type StoredLimit = Static<typeof StoredLimit>;
 
 /** The limits that people have given devices. */

@@ -2,6 +2,7 @@ import { type Static, Type } from "typebox";
 import type { Address, Prefix } from "../base/address.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
+import { objectOf } from "../base/object.ts";
 import { Queue } from "../base/queue.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import {
@@ -23,15 +24,12 @@ export interface Figures {
 }
 
 /** What was credited until the history was last written, so that a later run of the service goes on from there. */
-const Credited = Type.Object(
-  {
-    boot: Type.String(),
-    table: Type.Integer(),
-    counts: Type.Record(Type.String(), Type.Number()),
-    figures: Type.Record(Type.String(), Type.Tuple([Type.Number(), Type.Number()])),
-  },
-  { additionalProperties: false },
-);
+const Credited = objectOf({
+  boot: Type.String(),
+  table: Type.Integer(),
+  counts: Type.Record(Type.String(), Type.Number()),
+  figures: Type.Record(Type.String(), Type.Tuple([Type.Number(), Type.Number()])),
+});
 type Credited = Static<typeof Credited>;
 export const CREDITED = savedJson("traffic_credited", Credited, null);
 

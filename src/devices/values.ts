@@ -1,16 +1,14 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
 
 const Megabits = Type.Union([Type.Number({ minimum: 0.1, maximum: 10_000 }), Type.Null()]);
 
 /** How fast a device may be. */
-export const Rate = Type.Object(
-  {
-    down: { ...Megabits, description: "what it may receive, in Mbit/s; null for no limit" },
-    up: { ...Megabits, description: "what it may send, in Mbit/s; null for no limit" },
-  },
-  { additionalProperties: false },
-);
+export const Rate = objectOf({
+  down: { ...Megabits, description: "what it may receive, in Mbit/s; null for no limit" },
+  up: { ...Megabits, description: "what it may send, in Mbit/s; null for no limit" },
+});
 export type Rate = Static<typeof Rate>;
 
 const AtEnd = Type.Union([Type.Literal("blocked"), Type.Literal("told"), Rate], {
@@ -27,24 +25,18 @@ const QUOTA = {
 };
 
 /** How much a device may send and receive together. */
-export const Quota = Type.Object({ ...QUOTA, at_end: AtEnd }, { additionalProperties: false });
+export const Quota = objectOf({ ...QUOTA, at_end: AtEnd });
 export type Quota = Static<typeof Quota>;
 
 /** The same as a client gives it. Without `at_end` the device is blocked. */
-export const GivenQuota = Type.Object(
-  { ...QUOTA, at_end: Type.Optional(AtEnd) },
-  { additionalProperties: false },
-);
+export const GivenQuota = objectOf({ ...QUOTA, at_end: Type.Optional(AtEnd) });
 export type GivenQuota = Static<typeof GivenQuota>;
 
 /** A quota with what was used of it. */
-export const UsedQuota = Type.Object(
-  {
-    ...Quota.properties,
-    used_bytes: Type.Integer({ description: "in the current day or month, as read last" }),
-  },
-  { additionalProperties: false },
-);
+export const UsedQuota = objectOf({
+  ...Quota.properties,
+  used_bytes: Type.Integer({ description: "in the current day or month, as read last" }),
+});
 export type UsedQuota = Static<typeof UsedQuota>;
 
 const Icon = Type.Union(

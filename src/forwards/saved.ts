@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { type Address, familyOf, parseAddress } from "../base/address.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
+import { objectOf } from "../base/object.ts";
 import { listIn, SavedList } from "../base/saved.ts";
 import type { Protocol } from "./opener.ts";
 import { ForwardProtocol, Port } from "./schema.ts";
@@ -9,18 +10,15 @@ import { ForwardProtocol, Port } from "./schema.ts";
 export const DNS_PORT = 53;
 
 /** One as it is saved. */
-const Stored = Type.Object(
-  {
-    device: Type.String(),
-    protocol: ForwardProtocol,
-    port: Port,
-    /** The external port that is set on the provider's site; missing if the provider is asked for one. */
-    fixed: Type.Optional(Port),
-    /** The device's IPv4 address when it was last seen, where it is looked for after a restart. */
-    address: Type.Optional(Type.String()),
-  },
-  { additionalProperties: false },
-);
+const Stored = objectOf({
+  device: Type.String(),
+  protocol: ForwardProtocol,
+  port: Port,
+  /** The external port that is set on the provider's site; missing if the provider is asked for one. */
+  fixed: Type.Optional(Port),
+  /** The device's IPv4 address when it was last seen, where it is looked for after a restart. */
+  address: Type.Optional(Type.String()),
+});
 const storedIn = listIn(Stored);
 
 /** What identifies a forward. */

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { savedJson, savedNumber } from "../base/saved.ts";
 import type { Store } from "../store/store.ts";
 import { CLOCK, CLOCK_EVERY_MS } from "../tunnel/saved-state.ts";
@@ -9,14 +10,11 @@ export interface Absence {
   until: number;
 }
 
-const Saved = Type.Object(
-  {
-    /** When the service began to keep a history. */
-    since: Type.Integer(),
-    absences: Type.Array(Type.Tuple([Type.Integer(), Type.Integer()])),
-  },
-  { additionalProperties: false },
-);
+const Saved = objectOf({
+  /** When the service began to keep a history. */
+  since: Type.Integer(),
+  absences: Type.Array(Type.Tuple([Type.Integer(), Type.Integer()])),
+});
 type Saved = Static<typeof Saved>;
 
 /** A damaged list is begun again. */

@@ -1,6 +1,7 @@
 import { Type } from "typebox";
 import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
+import { objectOf } from "../base/object.ts";
 import { Queue } from "../base/queue.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import { CREDITED } from "../devices/traffic.ts";
@@ -35,10 +36,7 @@ export interface Sources {
 /** What the history has of the tunnels' sessions, since the machine's start. */
 const METERED = savedJson(
   "history_metered",
-  Type.Object(
-    { boot: Type.String(), readings: Type.Record(Type.String(), Read) },
-    { additionalProperties: false },
-  ),
+  objectOf({ boot: Type.String(), readings: Type.Record(Type.String(), Read) }),
   null,
 );
 /** Each start of the machine has another one. */

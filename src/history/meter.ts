@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { carriedBy, type State } from "../tunnel/state.ts";
 import type { Carried } from "./ring.ts";
 
@@ -12,10 +13,7 @@ export interface Metered {
 }
 
 /** The figures of a session's interface at some reading. */
-export const Read = Type.Object(
-  { link: Type.String(), rx: Type.Number(), tx: Type.Number() },
-  { additionalProperties: false },
-);
+export const Read = objectOf({ link: Type.String(), rx: Type.Number(), tx: Type.Number() });
 type Read = Static<typeof Read>;
 
 /** The traffic of tunnels, whose counters start again with each session. */

@@ -1,18 +1,16 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { argumentsOf } from "../base/arguments.ts";
+import { objectOf } from "../base/object.ts";
 import { type StandardSchema, standardSchema } from "./standard-schema.ts";
 
 /** The body of every error, whatever the endpoint and the cause. */
-export const Refusal = Type.Object(
-  {
-    success: Type.Literal(false),
-    error: Type.String({ description: "what is wrong, as a sentence", examples: ["server is required"] }),
-    args: argumentsOf("`what` names the sentence, and a `reason` is in English"),
-  },
-  { additionalProperties: false },
-);
+export const Refusal = objectOf({
+  success: Type.Literal(false),
+  error: Type.String({ description: "what is wrong, as a sentence", examples: ["server is required"] }),
+  args: argumentsOf("`what` names the sentence, and a `reason` is in English"),
+});
 
-export const Success = Type.Object({ success: Type.Literal(true) }, { additionalProperties: false });
+export const Success = objectOf({ success: Type.Literal(true) });
 
 export const UNAUTHORIZED = "a token is needed, or the one that was sent is not valid";
 

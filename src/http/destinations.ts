@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import {
   Destination,
   DestinationBody,
@@ -31,13 +32,10 @@ export const destinationRoutes = [
     description:
       "It names the rule that holds, or says that the exit is that of the device, and looks the name up.",
     tag: "Destinations",
-    query: Type.Object(
-      {
-        device: Type.String({ description: "its id, as in /api/devices", example: DEVICE_EXAMPLE }),
-        name: Type.String({ description: "a name, or an IP address", example: "www.example.com" }),
-      },
-      { additionalProperties: false },
-    ),
+    query: objectOf({
+      device: Type.String({ description: "its id, as in /api/devices", example: DEVICE_EXAMPLE }),
+      name: Type.String({ description: "a name, or an IP address", example: "www.example.com" }),
+    }),
     answers: answers(Explanation, "which rule holds, which exit that is, and why"),
     run: ({ destinations, blockLists }, { query }) =>
       destinations.explain(query.device, query.name, (name, device) => blockLists.blocks([name], device)),

@@ -1,6 +1,7 @@
 import { type Static, type TLiteral, type TSchema, Type } from "typebox";
 import { SecurityAlert } from "../base/alert.ts";
 import type { EventOf } from "../base/bus.ts";
+import { objectOf } from "../base/object.ts";
 import { DeviceUpdate } from "../devices/schema.ts";
 import { DnsStatus } from "../dns/schema.ts";
 import { Forward, ForwardId } from "../forwards/schema.ts";
@@ -24,12 +25,12 @@ export const EVENTS = {
   ),
   tunnel_removed: message(
     "tunnel_removed",
-    Type.Object({ name: Type.String() }, { additionalProperties: false }),
+    objectOf({ name: Type.String() }),
     "there is no tunnel of this name any more",
   ),
   server_update: message(
     "server_update",
-    Type.Object({ provider: Provider, count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
+    objectOf({ provider: Provider, count: Type.Integer({ minimum: 0 }) }),
     "the list of a provider changed; count is its number of servers now",
   ),
   device_update: message(
@@ -39,17 +40,14 @@ export const EVENTS = {
   ),
   device_removed: message(
     "device_removed",
-    Type.Object({ id: Type.String() }, { additionalProperties: false }),
+    objectOf({ id: Type.String() }),
     "a device that was forgotten, or not heard for long, is not listed any more",
   ),
   forward_update: message("forward_update", Forward, "a port was forwarded, opened, moved or closed"),
   forward_removed: message("forward_removed", ForwardId, "a port is not forwarded any more"),
   remote_update: message(
     "remote_update",
-    Type.Object(
-      { on: Type.Boolean(), devices: Type.Integer({ minimum: 0 }) },
-      { additionalProperties: false },
-    ),
+    objectOf({ on: Type.Boolean(), devices: Type.Integer({ minimum: 0 }) }),
     "remote access was turned on or off, or a device away from home was added, changed or removed; devices is their number while it is on",
   ),
   account_update: message(
@@ -59,27 +57,24 @@ export const EVENTS = {
   ),
   settings_update: message(
     "settings_update",
-    Type.Object(
-      {
-        changed: Type.Union([
-          Type.Literal("tokens"),
-          Type.Literal("notifications"),
-          Type.Literal("mqtt"),
-          Type.Literal("settings"),
-        ]),
-      },
-      { additionalProperties: false },
-    ),
+    objectOf({
+      changed: Type.Union([
+        Type.Literal("tokens"),
+        Type.Literal("notifications"),
+        Type.Literal("mqtt"),
+        Type.Literal("settings"),
+      ]),
+    }),
     "a token was made or removed, an address for notifications was added or removed, the connection to the MQTT broker began or ended, or failover, the connection after a restart, how quality is measured, the rates of the line, the time zone, the shared rate or the shared quota was changed",
   ),
   favourites_update: message(
     "favourites_update",
-    Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
+    objectOf({ count: Type.Integer({ minimum: 0 }) }),
     "a server was added to the favourites or removed; count is their number now",
   ),
   destinations_update: message(
     "destinations_update",
-    Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
+    objectOf({ count: Type.Integer({ minimum: 0 }) }),
     "a rule for destinations was made, changed or removed; count is their number now",
   ),
   dns_update: message(
@@ -89,12 +84,12 @@ export const EVENTS = {
   ),
   schedules_update: message(
     "schedules_update",
-    Type.Object({ count: Type.Integer({ minimum: 0 }) }, { additionalProperties: false }),
+    objectOf({ count: Type.Integer({ minimum: 0 }) }),
     "a schedule was made, changed, removed or carried out, or has failed; count is their number now",
   ),
   speed_update: message(
     "speed_update",
-    Type.Object({ running: Type.Union([RunningSpeedTest, Type.Null()]) }, { additionalProperties: false }),
+    objectOf({ running: Type.Union([RunningSpeedTest, Type.Null()]) }),
     "a speed test has begun, goes on (once a second), or has ended (then running is null)",
   ),
   security_alert: message(
@@ -129,8 +124,5 @@ function message<Name extends string, Payload extends TSchema>(
   description: string,
 ) {
   const name: TLiteral<Name> = Type.Literal(type);
-  return Type.Object(
-    { type: name, payload, stale: StaleField },
-    { additionalProperties: false, description },
-  );
+  return objectOf({ type: name, payload, stale: StaleField }, { description });
 }

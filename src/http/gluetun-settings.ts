@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
+import { objectOf } from "../base/object.ts";
 
 const Text = Type.Literal("");
 const None = Type.Null();
@@ -83,7 +84,7 @@ export const GluetunSettings = object({
 });
 
 function object<Fields extends Parameters<typeof Type.Object>[0]>(fields: Fields) {
-  return Type.Object(fields, { additionalProperties: false });
+  return objectOf(fields);
 }
 
 export function settingsOf(provider: string): Static<typeof GluetunSettings> {

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { OWN_LIST } from "../servers/schema.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import type { StateName } from "../tunnel/state.ts";
@@ -8,45 +9,36 @@ import { GluetunSettings, settingsOf } from "./gluetun-settings.ts";
 import { route } from "./route.ts";
 
 /** As in gluetun's internal/models/publicip.go; clients such as Homarr need every field. */
-export const PublicIp = Type.Object(
-  {
-    public_ip: Type.String({
-      description:
-        "IPv4 address of the server's endpoint, empty if it is not the exit's or not known; websites may see another",
-    }),
-    region: Type.String({ description: "the city: server lists have no regions" }),
-    country: Type.String(),
-    city: Type.String(),
-    hostname: Type.String({ description: "name of the server" }),
-    location: Type.String({ description: "always empty, as are the fields that follow" }),
-    organization: Type.String(),
-    postal_code: Type.String(),
-    timezone: Type.String(),
-  },
-  { additionalProperties: false },
-);
+export const PublicIp = objectOf({
+  public_ip: Type.String({
+    description:
+      "IPv4 address of the server's endpoint, empty if it is not the exit's or not known; websites may see another",
+  }),
+  region: Type.String({ description: "the city: server lists have no regions" }),
+  country: Type.String(),
+  city: Type.String(),
+  hostname: Type.String({ description: "name of the server" }),
+  location: Type.String({ description: "always empty, as are the fields that follow" }),
+  organization: Type.String(),
+  postal_code: Type.String(),
+  timezone: Type.String(),
+});
 
 /** As in gluetun's internal/server/wrappers.go; `port` is the first of `ports`, or 0. */
-export const PortForward = Type.Object(
-  {
-    port: Type.Integer({ minimum: 0, maximum: 65535 }),
-    ports: Type.Array(Type.Integer({ minimum: 1, maximum: 65535 })),
-  },
-  { additionalProperties: false },
-);
+export const PortForward = objectOf({
+  port: Type.Integer({ minimum: 0, maximum: 65535 }),
+  ports: Type.Array(Type.Integer({ minimum: 1, maximum: 65535 })),
+});
 
 /** As in gluetun's internal/constants/status.go, as far as it applies. */
-export const LoopStatus = Type.Object(
-  {
-    status: Type.Union([
-      Type.Literal("running"),
-      Type.Literal("starting"),
-      Type.Literal("stopped"),
-      Type.Literal("crashed"),
-    ]),
-  },
-  { additionalProperties: false },
-);
+export const LoopStatus = objectOf({
+  status: Type.Union([
+    Type.Literal("running"),
+    Type.Literal("starting"),
+    Type.Literal("stopped"),
+    Type.Literal("crashed"),
+  ]),
+});
 
 const STATUSES = {
   connected: "running",

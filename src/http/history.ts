@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { pageOf } from "../history/page.ts";
 import { HistoryPage, Resolution } from "../history/schema.ts";
 import { JournalPage } from "../journal/schema.ts";
@@ -28,24 +29,21 @@ export const historyRoutes = [
     summary: "Read what has happened",
     description: "The latest events of the range, the oldest first. They are kept over restarts.",
     tag: "Events",
-    query: Type.Object(
-      {
-        since: Type.Optional(
-          Type.String({ pattern: WHOLE, description: "only events with a greater id", example: "41" }),
-        ),
-        before: Type.Optional(
-          Type.String({ pattern: WHOLE, description: "only events with a smaller id", example: "142" }),
-        ),
-        limit: Type.Optional(
-          Type.String({
-            pattern: `^([1-9][0-9]?|[1-4][0-9]{2}|${MAX_EVENTS})$`,
-            description: `how many at most, 1 to ${MAX_EVENTS}; ${USUAL_EVENTS} if not given`,
-            example: "20",
-          }),
-        ),
-      },
-      { additionalProperties: false },
-    ),
+    query: objectOf({
+      since: Type.Optional(
+        Type.String({ pattern: WHOLE, description: "only events with a greater id", example: "41" }),
+      ),
+      before: Type.Optional(
+        Type.String({ pattern: WHOLE, description: "only events with a smaller id", example: "142" }),
+      ),
+      limit: Type.Optional(
+        Type.String({
+          pattern: `^([1-9][0-9]?|[1-4][0-9]{2}|${MAX_EVENTS})$`,
+          description: `how many at most, 1 to ${MAX_EVENTS}; ${USUAL_EVENTS} if not given`,
+          example: "20",
+        }),
+      ),
+    }),
     answers: answers(
       JournalPage,
       "the latest events of the range, oldest first; they are kept over restarts",
@@ -64,50 +62,47 @@ export const historyRoutes = [
     summary: "Read what tunnels and devices have carried",
     description: "By minute or by hour, with states, alerts and quality. It has an ETag.",
     tag: "Events",
-    query: Type.Object(
-      {
-        tunnel: Type.Optional(
-          Type.String({
-            maxLength: 64,
-            description: "only this tunnel's figures and states",
-            example: "main",
-          }),
-        ),
-        device: Type.Optional(
-          Type.String({
-            maxLength: 64,
-            description: "only this device's figures",
-            example: "02:00:00:00:00:20",
-          }),
-        ),
-        uplink: Type.Optional(
-          Type.Literal("true", {
-            description: "the quality of the uplink in place of a tunnel's",
-            example: "true",
-          }),
-        ),
-        from: Type.Optional(
-          Type.String({
-            pattern: TIME,
-            description: "ISO 8601 in UTC; an hour before the end if not given",
-            example: "2026-03-01T18:00Z",
-          }),
-        ),
-        to: Type.Optional(
-          Type.String({
-            pattern: TIME,
-            description: "ISO 8601 in UTC, exclusive; now if not given",
-            example: "2026-03-01T19:00Z",
-          }),
-        ),
-        resolution: Type.Optional({
-          ...Resolution,
-          description: "minute is kept for a day, hour for two months; by default as fine as is kept",
-          example: "minute",
+    query: objectOf({
+      tunnel: Type.Optional(
+        Type.String({
+          maxLength: 64,
+          description: "only this tunnel's figures and states",
+          example: "main",
         }),
-      },
-      { additionalProperties: false },
-    ),
+      ),
+      device: Type.Optional(
+        Type.String({
+          maxLength: 64,
+          description: "only this device's figures",
+          example: "02:00:00:00:00:20",
+        }),
+      ),
+      uplink: Type.Optional(
+        Type.Literal("true", {
+          description: "the quality of the uplink in place of a tunnel's",
+          example: "true",
+        }),
+      ),
+      from: Type.Optional(
+        Type.String({
+          pattern: TIME,
+          description: "ISO 8601 in UTC; an hour before the end if not given",
+          example: "2026-03-01T18:00Z",
+        }),
+      ),
+      to: Type.Optional(
+        Type.String({
+          pattern: TIME,
+          description: "ISO 8601 in UTC, exclusive; now if not given",
+          example: "2026-03-01T19:00Z",
+        }),
+      ),
+      resolution: Type.Optional({
+        ...Resolution,
+        description: "minute is kept for a day, hour for two months; by default as fine as is kept",
+        example: "minute",
+      }),
+    }),
     answers: CARRIED,
     together: "paced",
     run: async ({ history, journal, tunnels, host }, { query, request }) => {

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { PAGE_ANSWERS } from "../shared/page-answers.ts";
 import { accessRoutes } from "./access.ts";
 import { answers } from "./answers.ts";
@@ -20,9 +21,8 @@ const ROUTES: readonly Route[] = [
 const LIST = `(${PAGE_ANSWERS.join("|")})`;
 
 /** GET /api/page. */
-export const PageAnswers = Type.Object(
+export const PageAnswers = objectOf(
   Object.fromEntries(PAGE_ANSWERS.map((name) => [name, Type.Optional(schemaOf(name))])),
-  { additionalProperties: false },
 );
 
 /** One request for many answers: a page that asked for each would be over the limit before it is drawn. */
@@ -34,19 +34,16 @@ export const pageRoute = route({
   description:
     "For a page that would be over the limit if it asked for each. What could not be read is missing, and its own path says why.",
   tag: "Events",
-  query: Type.Object(
-    {
-      of: Type.Optional(
-        Type.String({
-          maxLength: 300,
-          pattern: `^${LIST}( ${LIST})*$`,
-          description: `which, with spaces between them: ${PAGE_ANSWERS.join(", ")}; all of them if not given`,
-          example: "tunnels devices",
-        }),
-      ),
-    },
-    { additionalProperties: false },
-  ),
+  query: objectOf({
+    of: Type.Optional(
+      Type.String({
+        maxLength: 300,
+        pattern: `^${LIST}( ${LIST})*$`,
+        description: `which, with spaces between them: ${PAGE_ANSWERS.join(", ")}; all of them if not given`,
+        example: "tunnels devices",
+      }),
+    ),
+  }),
   answers: answers(
     PageAnswers,
     "each as its own path answers it; one that could not be read is missing, and its path says why",

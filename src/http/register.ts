@@ -1,5 +1,5 @@
 import type { Elysia } from "elysia";
-import { Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { nextTurn, Queue } from "../base/queue.ts";
 import { paced, shared } from "../base/readings.ts";
 import { jsonBody, unusedBody } from "./body.ts";
@@ -61,5 +61,5 @@ function schemasOf({ params, query, body, answers }: Route) {
 }
 
 function pathOf(params: Fields) {
-  return Type.Object(params, { additionalProperties: false });
+  return objectOf(params);
 }

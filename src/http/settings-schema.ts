@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { LINE_BOUNDS, QUALITY_BOUNDS } from "../shared/bounds.ts";
 import { LANGUAGE_NAMES, type LanguageCode } from "../shared/languages.ts";
 
@@ -22,75 +23,58 @@ const Language = Type.Unsafe<LanguageCode>(
 );
 
 const Megabits = Type.Integer(LINE_BOUNDS);
-export const Line = Type.Object(
-  {
-    down: { ...Megabits, description: "what devices can receive together, in Mbit/s" },
-    up: { ...Megabits, description: "what they can send together, in Mbit/s" },
-  },
-  { additionalProperties: false },
-);
+export const Line = objectOf({
+  down: { ...Megabits, description: "what devices can receive together, in Mbit/s" },
+  up: { ...Megabits, description: "what they can send together, in Mbit/s" },
+});
 
 /** GET /api/settings: what is set on the gateway, and what has become of it. */
-export const ShownSettings = Type.Object(
-  {
-    version: Type.String({ description: "the version that runs" }),
-    upgrade: Type.Union([Type.String(), Type.Null()], {
-      description: "what an upgrade still needs until the new version runs; null if nothing",
-    }),
-    command: Type.String({
-      description: "what root types there, with flags, to change settings",
-      examples: ["sudo portcullis setup"],
-    }),
-    autoconnect: Type.Boolean({ description: "a start connects to the last server again" }),
-    failover: Type.Boolean({ description: "another server of its place replaces one that stays dead" }),
-    port_mapping: Type.Boolean({ description: "devices may open ports by themselves" }),
-    quality: Type.Object(
-      { on: QualityOn, every_seconds: EverySeconds, slow_ms: SlowMs, lossy_percent: LossyPercent },
-      { additionalProperties: false, description: "how the quality of tunnels is measured" },
-    ),
-    line: Type.Union([Line, Type.Null()], {
-      description: "what the line carries, which is shared among the devices; null if that is not given",
-    }),
-    language: { ...Language, description: "of notifications and of Home Assistant's texts" },
-    time_zone: Type.String({ description: "in which times of schedules are meant, in IANA's names" }),
-    dhcp: Type.Union(
-      [
-        Type.Array(
-          Type.Object(
-            { interface: Type.String(), from: Type.String(), to: Type.String() },
-            { additionalProperties: false },
-          ),
-        ),
-        Type.Null(),
-      ],
-      { description: "the addresses that devices get from the gateway; null if --dhcp is off" },
-    ),
-    mqtt: Type.Union(
-      [
-        Type.Object(
-          {
-            broker: Type.String({ description: "its name or address, and its port" }),
-            tls: Type.Boolean(),
-            commands: Type.Boolean({ description: "Home Assistant may connect tunnels and choose exits" }),
-            connected: Type.Boolean(),
-            error: Type.Union([Type.String(), Type.Null()], {
-              description: "why it is not connected; null before the first attempt has ended",
-            }),
-          },
-          { additionalProperties: false },
-        ),
-        Type.Null(),
-      ],
-      { description: "the broker of Home Assistant; null without one" },
-    ),
-  },
-  { additionalProperties: false },
-);
+export const ShownSettings = objectOf({
+  version: Type.String({ description: "the version that runs" }),
+  upgrade: Type.Union([Type.String(), Type.Null()], {
+    description: "what an upgrade still needs until the new version runs; null if nothing",
+  }),
+  command: Type.String({
+    description: "what root types there, with flags, to change settings",
+    examples: ["sudo portcullis setup"],
+  }),
+  autoconnect: Type.Boolean({ description: "a start connects to the last server again" }),
+  failover: Type.Boolean({ description: "another server of its place replaces one that stays dead" }),
+  port_mapping: Type.Boolean({ description: "devices may open ports by themselves" }),
+  quality: objectOf(
+    { on: QualityOn, every_seconds: EverySeconds, slow_ms: SlowMs, lossy_percent: LossyPercent },
+    { description: "how the quality of tunnels is measured" },
+  ),
+  line: Type.Union([Line, Type.Null()], {
+    description: "what the line carries, which is shared among the devices; null if that is not given",
+  }),
+  language: { ...Language, description: "of notifications and of Home Assistant's texts" },
+  time_zone: Type.String({ description: "in which times of schedules are meant, in IANA's names" }),
+  dhcp: Type.Union(
+    [Type.Array(objectOf({ interface: Type.String(), from: Type.String(), to: Type.String() })), Type.Null()],
+    { description: "the addresses that devices get from the gateway; null if --dhcp is off" },
+  ),
+  mqtt: Type.Union(
+    [
+      objectOf({
+        broker: Type.String({ description: "its name or address, and its port" }),
+        tls: Type.Boolean(),
+        commands: Type.Boolean({ description: "Home Assistant may connect tunnels and choose exits" }),
+        connected: Type.Boolean(),
+        error: Type.Union([Type.String(), Type.Null()], {
+          description: "why it is not connected; null before the first attempt has ended",
+        }),
+      }),
+      Type.Null(),
+    ],
+    { description: "the broker of Home Assistant; null without one" },
+  ),
+});
 
 const AS_ROOT = "null is what root has set";
 
 /** PUT /api/settings: what is not given stays. */
-export const ChangedSettings = Type.Object(
+export const ChangedSettings = objectOf(
   {
     failover: Type.Optional(
       Type.Union([Type.Boolean(), Type.Null()], { description: `replace dead servers; ${AS_ROOT}` }),
@@ -99,14 +83,14 @@ export const ChangedSettings = Type.Object(
       Type.Union([Type.Boolean(), Type.Null()], { description: `connect after a restart; ${AS_ROOT}` }),
     ),
     quality: Type.Optional(
-      Type.Object(
+      objectOf(
         {
           on: Type.Optional(QualityOn),
           every_seconds: Type.Optional(EverySeconds),
           slow_ms: Type.Optional(SlowMs),
           lossy_percent: Type.Optional(LossyPercent),
         },
-        { additionalProperties: false, minProperties: 1, description: "what is not given stays" },
+        { minProperties: 1, description: "what is not given stays" },
       ),
     ),
     line: Type.Optional(
@@ -125,7 +109,7 @@ export const ChangedSettings = Type.Object(
       }),
     ),
   },
-  { additionalProperties: false, minProperties: 1 },
+  { minProperties: 1 },
 );
 export type ChangedSettings = Static<typeof ChangedSettings>;
 export type ShownSettings = Static<typeof ShownSettings>;

@@ -1,21 +1,19 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import type { Host } from "../system/host.ts";
 
 const FIGURES = { rx_bytes: Type.Integer({ minimum: 0 }), tx_bytes: Type.Integer({ minimum: 0 }) };
 
 /** Payload of a `traffic` event. */
-export const TrafficUpdate = Type.Object(
-  {
-    at: Type.String({ description: "ISO 8601" }),
-    tunnels: Type.Array(Type.Object({ name: Type.String(), ...FIGURES }, { additionalProperties: false }), {
-      description: "all tunnels, with what their present sessions have carried",
-    }),
-    devices: Type.Array(Type.Object({ id: Type.String(), ...FIGURES }, { additionalProperties: false }), {
-      description: "the devices whose figures have changed",
-    }),
-  },
-  { additionalProperties: false },
-);
+export const TrafficUpdate = objectOf({
+  at: Type.String({ description: "ISO 8601" }),
+  tunnels: Type.Array(objectOf({ name: Type.String(), ...FIGURES }), {
+    description: "all tunnels, with what their present sessions have carried",
+  }),
+  devices: Type.Array(objectOf({ id: Type.String(), ...FIGURES }), {
+    description: "the devices whose figures have changed",
+  }),
+});
 export type TrafficUpdate = Static<typeof TrafficUpdate>;
 
 type Bytes = Omit<TrafficUpdate["tunnels"][number], "name">;

@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { Provider, Quantum, Transport } from "../servers/schema.ts";
 import { BACK_MINUTES, MAX_BACK_MINUTES, MAX_TARGETS } from "../shared/bounds.ts";
 import { ASKED_TEXT } from "../transports/texts.ts";
@@ -57,15 +58,12 @@ const Keys = Type.Optional(
 );
 
 /** One of several targets in these bodies. */
-export const ConnectTarget = Type.Object(
-  {
-    server: Type.String({ minLength: 1 }),
-    provider: Type.Optional(Provider),
-    via: Via,
-    transport: How,
-  },
-  { additionalProperties: false },
-);
+export const ConnectTarget = objectOf({
+  server: Type.String({ minLength: 1 }),
+  provider: Type.Optional(Provider),
+  via: Via,
+  transport: How,
+});
 
 /** As in the body of the requests that connect a tunnel. */
 const Targets = Type.Optional(
@@ -106,25 +104,22 @@ const RULES = {
 const HOW = { via: Via, transport: How, targets: Targets, ...RULES, quantum: Keys };
 
 /** POST /api/connect. */
-export const MainConnect = Type.Object(
-  { server: Type.Optional(Type.String({ minLength: 1, description: DESCRIPTION })), ...HOW },
-  { additionalProperties: false },
-);
+export const MainConnect = objectOf({
+  server: Type.Optional(Type.String({ minLength: 1, description: DESCRIPTION })),
+  ...HOW,
+});
 
 /** PUT /api/tunnels/:name. */
-export const TunnelConnect = Type.Object(
-  {
-    provider: Type.Optional(Provider),
-    server: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description: "as in /api/connect, but of `provider` if one is given",
-      }),
-    ),
-    ...HOW,
-  },
-  { additionalProperties: false },
-);
+export const TunnelConnect = objectOf({
+  provider: Type.Optional(Provider),
+  server: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: "as in /api/connect, but of `provider` if one is given",
+    }),
+  ),
+  ...HOW,
+});
 
 /** With several targets, each may take 26 s. */
 const ANSWER_WITHIN_SECONDS = 255;

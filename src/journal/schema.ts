@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { AlertArguments, AlertCode } from "../base/alert.ts";
+import { objectOf } from "../base/object.ts";
 import { VIA } from "../servers/schema.ts";
 import { Moved } from "../tunnel/moved.ts";
 import { StateName } from "../tunnel/state.ts";
@@ -13,44 +14,35 @@ export const UNANSWERED = Type.Boolean({
 
 /** One event of the journal. */
 export const JournalEntry = Type.Union([
-  Type.Object(
-    {
-      id: ID,
-      at: AT,
-      type: Type.Literal("security_alert"),
-      code: AlertCode,
-      args: AlertArguments,
-      message: Type.String({ description: "one sentence for people" }),
-    },
-    { additionalProperties: false },
-  ),
-  Type.Object(
-    {
-      id: ID,
-      at: AT,
-      type: Type.Literal("tunnel_state"),
-      tunnel: Type.String({ examples: ["main"] }),
-      state: StateName,
-      server: Type.String({ description: "empty without one" }),
-      location: Type.String(),
-      via: Type.Optional(VIA),
-      error: Type.Union([Type.String(), Type.Null()], { description: "why it is so, if something failed" }),
-      unanswered: Type.Optional(UNANSWERED),
-      moved: Type.Optional(Moved),
-    },
-    { additionalProperties: false },
-  ),
+  objectOf({
+    id: ID,
+    at: AT,
+    type: Type.Literal("security_alert"),
+    code: AlertCode,
+    args: AlertArguments,
+    message: Type.String({ description: "one sentence for people" }),
+  }),
+  objectOf({
+    id: ID,
+    at: AT,
+    type: Type.Literal("tunnel_state"),
+    tunnel: Type.String({ examples: ["main"] }),
+    state: StateName,
+    server: Type.String({ description: "empty without one" }),
+    location: Type.String(),
+    via: Type.Optional(VIA),
+    error: Type.Union([Type.String(), Type.Null()], { description: "why it is so, if something failed" }),
+    unanswered: Type.Optional(UNANSWERED),
+    moved: Type.Optional(Moved),
+  }),
 ]);
 export type JournalEntry = Static<typeof JournalEntry>;
 
 /** The answer of `/api/events`. */
-export const JournalPage = Type.Object(
-  {
-    events: Type.Array(JournalEntry, { description: "the latest ones, oldest first" }),
-    more: Type.Boolean({ description: "whether there are earlier ones that match" }),
-  },
-  { additionalProperties: false },
-);
+export const JournalPage = objectOf({
+  events: Type.Array(JournalEntry, { description: "the latest ones, oldest first" }),
+  more: Type.Boolean({ description: "whether there are earlier ones that match" }),
+});
 export type JournalPage = Static<typeof JournalPage>;
 
 /** The event without the fields that the journal adds. */

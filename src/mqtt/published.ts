@@ -1,11 +1,10 @@
 import { type Static, Type } from "typebox";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { objectOf } from "../base/object.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 
-const Entries = Type.Array(
-  Type.Object({ id: Type.String(), key: Type.String() }, { additionalProperties: false }),
-);
+const Entries = Type.Array(objectOf({ id: Type.String(), key: Type.String() }));
 /** A thing, and the name that the gateway had in its topics. */
 export type PublishedEntity = Static<typeof Entries>[number];
 const ENTRIES = savedJson("mqtt_published", Entries, []);

@@ -1,48 +1,40 @@
 import { type Static, Type } from "typebox";
 import { SecurityAlert } from "../base/alert.ts";
 import { ALERTS, type Level } from "../base/alert-rows.ts";
+import { objectOf } from "../base/object.ts";
 import { Quality } from "../tunnel/quality-facts.ts";
 
 /** A tunnel that should be up carried nothing for a while. */
-export const Outage = Type.Object(
-  {
-    tunnel: Type.String(),
-    /** ISO 8601. */
-    from: Type.String(),
-    /** ISO 8601; null while the tunnel is down. */
-    to: Type.Union([Type.String(), Type.Null()]),
-    /** What ended it; null while the tunnel is down. */
-    end: Type.Union([Type.Literal("connected"), Type.Literal("disconnected"), Type.Null()]),
-    reason: Type.Union([Type.String(), Type.Null()]),
-    /** True if the tunnel is connected and carries nothing; missing if it is down. */
-    unanswered: Type.Optional(Type.Boolean()),
-  },
-  { additionalProperties: false },
-);
+export const Outage = objectOf({
+  tunnel: Type.String(),
+  /** ISO 8601. */
+  from: Type.String(),
+  /** ISO 8601; null while the tunnel is down. */
+  to: Type.Union([Type.String(), Type.Null()]),
+  /** What ended it; null while the tunnel is down. */
+  end: Type.Union([Type.Literal("connected"), Type.Literal("disconnected"), Type.Null()]),
+  reason: Type.Union([Type.String(), Type.Null()]),
+  /** True if the tunnel is connected and carries nothing; missing if it is down. */
+  unanswered: Type.Optional(Type.Boolean()),
+});
 export type Outage = Static<typeof Outage>;
 
 /** A tunnel has become slow or lossy, or is good again. */
-export const QualityChange = Type.Object(
-  {
-    tunnel: Type.String(),
-    ...Quality.properties,
-    /** Sentences that say where the reason is; null if it is good again. */
-    reason: Type.Union([Type.String(), Type.Null()]),
-    /** ISO 8601. */
-    at: Type.String(),
-  },
-  { additionalProperties: false },
-);
+export const QualityChange = objectOf({
+  tunnel: Type.String(),
+  ...Quality.properties,
+  /** Sentences that say where the reason is; null if it is good again. */
+  reason: Type.Union([Type.String(), Type.Null()]),
+  /** ISO 8601. */
+  at: Type.String(),
+});
 export type QualityChange = Static<typeof QualityChange>;
 
 /** An event that is reported to people. */
 export const NotifiedEvent = Type.Union([
-  Type.Object(
-    { type: Type.Literal("security_alert"), payload: SecurityAlert },
-    { additionalProperties: false },
-  ),
-  Type.Object({ type: Type.Literal("outage"), payload: Outage }, { additionalProperties: false }),
-  Type.Object({ type: Type.Literal("quality"), payload: QualityChange }, { additionalProperties: false }),
+  objectOf({ type: Type.Literal("security_alert"), payload: SecurityAlert }),
+  objectOf({ type: Type.Literal("outage"), payload: Outage }),
+  objectOf({ type: Type.Literal("quality"), payload: QualityChange }),
 ]);
 export type NotifiedEvent = Static<typeof NotifiedEvent>;
 

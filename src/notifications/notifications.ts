@@ -6,6 +6,7 @@ import { messageOf as reasonOf } from "../base/errors.ts";
 import { LANGUAGE, type Translate, translationIn } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
 import { nameIn } from "../base/name.ts";
+import { objectOf } from "../base/object.ts";
 import { within } from "../base/refusals.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import { redacted } from "../base/secrets.ts";
@@ -44,14 +45,11 @@ const MAX_FILE_BYTES = 64 * 1024;
 const SAVES_AFTER_MS = 500;
 
 /** The state that survives restarts. */
-const Stored = Type.Object(
-  {
-    /** The key is a digest of the target, because its address is secret. */
-    targets: Type.Record(Type.String(), Kept),
-    outages: Type.Array(Outage),
-  },
-  { additionalProperties: false },
-);
+const Stored = objectOf({
+  /** The key is a digest of the target, because its address is secret. */
+  targets: Type.Record(Type.String(), Kept),
+  outages: Type.Array(Outage),
+});
 
 /** One that is damaged counts as none: what was pending is in the journal too. */
 const STORED = savedJson("notifications", Stored, null);

@@ -1,29 +1,24 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { causeOf, isOpen, levelOf, NotifiedEvent } from "./event.ts";
 
 /** Events of one cause that were not sent yet: the first and the last of them. */
-export const Pending = Type.Object(
-  {
-    cause: Type.String(),
-    events: Type.Array(NotifiedEvent, { minItems: 1, maxItems: 2 }),
-    /** The number of events. */
-    count: Type.Integer({ minimum: 1 }),
-  },
-  { additionalProperties: false },
-);
+export const Pending = objectOf({
+  cause: Type.String(),
+  events: Type.Array(NotifiedEvent, { minItems: 1, maxItems: 2 }),
+  /** The number of events. */
+  count: Type.Integer({ minimum: 1 }),
+});
 export type Pending = Static<typeof Pending>;
 
 /** The state of an outbox that survives restarts; times in milliseconds since 1970. */
-export const Kept = Type.Object(
-  {
-    pending: Type.Array(Pending),
-    /** When a message with a cause was last sent. */
-    told: Type.Record(Type.String(), Type.Integer()),
-    /** When the latest messages were sent. */
-    sent: Type.Array(Type.Integer()),
-  },
-  { additionalProperties: false },
-);
+export const Kept = objectOf({
+  pending: Type.Array(Pending),
+  /** When a message with a cause was last sent. */
+  told: Type.Record(Type.String(), Type.Integer()),
+  /** When the latest messages were sent. */
+  sent: Type.Array(Type.Integer()),
+});
 export type Kept = Static<typeof Kept>;
 
 /** Events with the same cause are repeated no earlier than this. */

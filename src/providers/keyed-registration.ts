@@ -1,6 +1,7 @@
 import { type Static, type TObject, type TProperties, Type } from "typebox";
 import { isPrefix, type Prefix } from "../base/address.ts";
 import { checkerOf } from "../base/checker.ts";
+import { objectOf } from "../base/object.ts";
 import { isKey } from "../wireguard/key-text.ts";
 import { Config } from "../wireguard/schema.ts";
 
@@ -20,7 +21,7 @@ type Keyed = Omit<Static<typeof Keyed>, "addresses"> & { addresses: Prefix[] };
 
 /** Reads stored registrations that have the provider's own fields besides. Null if a text is not one. */
 export function registrationReader<Own extends TProperties>(own: Own) {
-  const schema = checkerOf(Type.Object({ ...own, ...fields }, { additionalProperties: false }));
+  const schema = checkerOf(objectOf({ ...own, ...fields }));
   return (text: string): (Static<TObject<Own>> & Keyed) | null => {
     const value = schema.read(text);
     return value !== null && isSound(value as Static<typeof Keyed>) ? (value as never) : null;

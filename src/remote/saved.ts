@@ -9,6 +9,7 @@ import {
   prefixOf,
 } from "../base/address.ts";
 import { checkerOf } from "../base/checker.ts";
+import { objectOf } from "../base/object.ts";
 import { listIn, Saved, SavedList } from "../base/saved.ts";
 import type { RemotePart } from "../killswitch/remote-part.ts";
 import { isTunnelName } from "../tunnel/name.ts";
@@ -16,44 +17,32 @@ import { isKey } from "../wireguard/key-text.ts";
 import { addressesIn, gatewayIn, type Networks, numberOf } from "./networks.ts";
 
 /** What the operator has decided about remote access. */
-const StoredAccess = Type.Object(
-  {
-    on: Type.Boolean(),
-    port: Type.Integer({ minimum: 1, maximum: 65_535 }),
-    /** The name or address that devices call, and its port; null if the gateway's own is used. */
-    endpoint: Type.Union([
-      Type.Object(
-        { host: Type.String(), port: Type.Integer({ minimum: 1, maximum: 65_535 }) },
-        { additionalProperties: false },
-      ),
-      Type.Null(),
-    ]),
-    through: Type.Union([Type.String(), Type.Null()]),
-    /** If the tunnel's provider is asked for a port; the one that it gave last, or null. */
-    forwarded: Type.Optional(
-      Type.Object(
-        { external: Type.Union([Type.Integer({ minimum: 1, maximum: 65_535 }), Type.Null()]) },
-        { additionalProperties: false },
-      ),
-    ),
-    ipv4: Type.String(),
-    ipv6: Type.String(),
-  },
-  { additionalProperties: false },
-);
+const StoredAccess = objectOf({
+  on: Type.Boolean(),
+  port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+  /** The name or address that devices call, and its port; null if the gateway's own is used. */
+  endpoint: Type.Union([
+    objectOf({ host: Type.String(), port: Type.Integer({ minimum: 1, maximum: 65_535 }) }),
+    Type.Null(),
+  ]),
+  through: Type.Union([Type.String(), Type.Null()]),
+  /** If the tunnel's provider is asked for a port; the one that it gave last, or null. */
+  forwarded: Type.Optional(
+    objectOf({ external: Type.Union([Type.Integer({ minimum: 1, maximum: 65_535 }), Type.Null()]) }),
+  ),
+  ipv4: Type.String(),
+  ipv6: Type.String(),
+});
 type StoredAccess = Static<typeof StoredAccess>;
 export type Access = Omit<StoredAccess, "ipv4" | "ipv6"> & Networks;
 
-const StoredPeer = Type.Object(
-  {
-    /** Its IPv4 address, as a prefix. */
-    id: Type.String({ pattern: "^10\\.[0-9]+\\.[0-9]+\\.[0-9]+/32$" }),
-    public_key: Type.String(),
-    preshared_key: Type.String(),
-    lan: Type.Boolean(),
-  },
-  { additionalProperties: false },
-);
+const StoredPeer = objectOf({
+  /** Its IPv4 address, as a prefix. */
+  id: Type.String({ pattern: "^10\\.[0-9]+\\.[0-9]+\\.[0-9]+/32$" }),
+  public_key: Type.String(),
+  preshared_key: Type.String(),
+  lan: Type.Boolean(),
+});
 
 /** A remote device, as WireGuard knows it. The latest one comes last. */
 export type RemotePeer = Omit<Static<typeof StoredPeer>, "id"> & { id: Prefix };

@@ -1,26 +1,24 @@
 import { type Static, type TLiteral, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { ROUTER_PROTOCOL_NAMES, type RouterProtocolName } from "../port-mapping/router-protocols.ts";
 
 /** A remote device. */
-export const RemoteDevice = Type.Object(
-  {
-    id: Type.String({ description: "as in /api/devices: its IPv4 address, with /32" }),
-    name: Type.String(),
-    addresses: Type.Array(Type.String(), { description: "its own, IPv4 first" }),
-    public_key: Type.String(),
-    exit: Type.String({ description: "name of a tunnel, blocked, or direct" }),
-    lan: Type.Boolean({ description: "whether it may reach the LAN and the gateway" }),
-    online: Type.Boolean({ description: "whether it was heard in the last five minutes" }),
-    endpoint: Type.Union([Type.String(), Type.Null()], {
-      description:
-        "the address from which it connects; null before its first connection since remote access began",
-    }),
-    latest_handshake: Type.Union([Type.String(), Type.Null()], { description: "ISO 8601" }),
-    rx_bytes: Type.Integer({ description: "what the gateway has sent to it" }),
-    tx_bytes: Type.Integer({ description: "what it has sent" }),
-  },
-  { additionalProperties: false },
-);
+export const RemoteDevice = objectOf({
+  id: Type.String({ description: "as in /api/devices: its IPv4 address, with /32" }),
+  name: Type.String(),
+  addresses: Type.Array(Type.String(), { description: "its own, IPv4 first" }),
+  public_key: Type.String(),
+  exit: Type.String({ description: "name of a tunnel, blocked, or direct" }),
+  lan: Type.Boolean({ description: "whether it may reach the LAN and the gateway" }),
+  online: Type.Boolean({ description: "whether it was heard in the last five minutes" }),
+  endpoint: Type.Union([Type.String(), Type.Null()], {
+    description:
+      "the address from which it connects; null before its first connection since remote access began",
+  }),
+  latest_handshake: Type.Union([Type.String(), Type.Null()], { description: "ISO 8601" }),
+  rx_bytes: Type.Integer({ description: "what the gateway has sent to it" }),
+  tx_bytes: Type.Integer({ description: "what it has sent" }),
+});
 export type RemoteDevice = Static<typeof RemoteDevice>;
 
 /** The type of a union needs a tuple. */
@@ -29,121 +27,102 @@ const RouterProtocols = ROUTER_PROTOCOL_NAMES.map((name) => Type.Literal(name)) 
 ];
 
 /** One way by which devices may come in. */
-export const EntryPoint = Type.Object(
-  {
-    kind: Type.Union([Type.Literal("own"), Type.Literal("router"), Type.Literal("tunnel")], {
-      description: "the gateway's own public address, a port of the home router, or one of a tunnel's server",
-    }),
-    state: Type.Union(
-      [Type.Literal("open"), Type.Literal("asking"), Type.Literal("closed"), Type.Literal("unknown")],
-      { description: "unknown: the gateway cannot find out whether it is open" },
-    ),
-    endpoint: Type.Union([Type.String(), Type.Null()], { description: "as host:port" }),
-    protocol: Type.Union([...RouterProtocols, Type.Null()], {
-      description: "how the home router opens it",
-    }),
-    error: Type.Union([Type.String(), Type.Null()], { description: "why it is not open" }),
-  },
-  { additionalProperties: false },
-);
+export const EntryPoint = objectOf({
+  kind: Type.Union([Type.Literal("own"), Type.Literal("router"), Type.Literal("tunnel")], {
+    description: "the gateway's own public address, a port of the home router, or one of a tunnel's server",
+  }),
+  state: Type.Union(
+    [Type.Literal("open"), Type.Literal("asking"), Type.Literal("closed"), Type.Literal("unknown")],
+    { description: "unknown: the gateway cannot find out whether it is open" },
+  ),
+  endpoint: Type.Union([Type.String(), Type.Null()], { description: "as host:port" }),
+  protocol: Type.Union([...RouterProtocols, Type.Null()], {
+    description: "how the home router opens it",
+  }),
+  error: Type.Union([Type.String(), Type.Null()], { description: "why it is not open" }),
+});
 export type EntryPoint = Static<typeof EntryPoint>;
 
 /** GET /api/remote. */
-export const RemoteStatus = Type.Object(
-  {
-    on: Type.Boolean({ description: "whether remote access is on (portcullis remote on)" }),
-    port: Type.Union([Type.Integer(), Type.Null()], { description: "the UDP port; null if it was never on" }),
-    interface: Type.String(),
-    public_key: Type.Union([Type.String(), Type.Null()], { description: "the gateway's" }),
-    through: Type.Union([Type.String(), Type.Null()], {
-      description: "the tunnel through which devices connect; null for the uplink",
-    }),
-    endpoint: Type.Union([Type.String(), Type.Null()], {
-      description: "the endpoint for devices, as host:port; null if it is not known",
-    }),
-    error: Type.Union([Type.String(), Type.Null()], { description: "why no device can come in now" }),
-    ways: Type.Array(EntryPoint, { description: "empty while remote access is off" }),
-    by_hand: Type.Union(
-      [
-        Type.Object(
-          {
-            port: Type.Integer({ description: "the router's UDP port" }),
-            to: Type.Union([Type.String(), Type.Null()], { description: "the gateway's address" }),
-            to_port: Type.Integer(),
-          },
-          { additionalProperties: false },
-        ),
-        Type.Null(),
-      ],
-      {
-        description:
-          "what to enter in the home router if it forwards no port by itself; null if it need not forward one",
-      },
-    ),
-    devices: Type.Array(RemoteDevice),
-  },
-  { additionalProperties: false },
-);
+export const RemoteStatus = objectOf({
+  on: Type.Boolean({ description: "whether remote access is on (portcullis remote on)" }),
+  port: Type.Union([Type.Integer(), Type.Null()], { description: "the UDP port; null if it was never on" }),
+  interface: Type.String(),
+  public_key: Type.Union([Type.String(), Type.Null()], { description: "the gateway's" }),
+  through: Type.Union([Type.String(), Type.Null()], {
+    description: "the tunnel through which devices connect; null for the uplink",
+  }),
+  endpoint: Type.Union([Type.String(), Type.Null()], {
+    description: "the endpoint for devices, as host:port; null if it is not known",
+  }),
+  error: Type.Union([Type.String(), Type.Null()], { description: "why no device can come in now" }),
+  ways: Type.Array(EntryPoint, { description: "empty while remote access is off" }),
+  by_hand: Type.Union(
+    [
+      objectOf({
+        port: Type.Integer({ description: "the router's UDP port" }),
+        to: Type.Union([Type.String(), Type.Null()], { description: "the gateway's address" }),
+        to_port: Type.Integer(),
+      }),
+      Type.Null(),
+    ],
+    {
+      description:
+        "what to enter in the home router if it forwards no port by itself; null if it need not forward one",
+    },
+  ),
+  devices: Type.Array(RemoteDevice),
+});
 export type RemoteStatus = Static<typeof RemoteStatus>;
 /** A port that the home router should forward. */
 export type ByHand = NonNullable<RemoteStatus["by_hand"]>;
 
 /** POST /api/remote/devices. */
-export const NewRemoteDevice = Type.Object(
-  {
-    name: Type.String({ minLength: 1, description: "1 to 64 characters" }),
-    public_key: Type.String({ description: "the device's; its private key never leaves it" }),
-    exit: Type.Optional(
-      Type.String({
-        minLength: 1,
-        description: "name of a tunnel, blocked, or direct (default: the default exit)",
-      }),
-    ),
-    lan: Type.Optional(
-      Type.Boolean({ description: "whether it may reach the LAN and the gateway (default: true)" }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const NewRemoteDevice = objectOf({
+  name: Type.String({ minLength: 1, description: "1 to 64 characters" }),
+  public_key: Type.String({ description: "the device's; its private key never leaves it" }),
+  exit: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: "name of a tunnel, blocked, or direct (default: the default exit)",
+    }),
+  ),
+  lan: Type.Optional(
+    Type.Boolean({ description: "whether it may reach the LAN and the gateway (default: true)" }),
+  ),
+});
 export type NewRemoteDevice = Static<typeof NewRemoteDevice>;
 
 /** The answer: all that the device's file needs but its private key. */
-export const AddedRemoteDevice = Type.Object(
-  {
-    id: Type.String(),
-    name: Type.String(),
-    addresses: Type.Array(Type.String(), { description: "its own, with their lengths" }),
-    public_key: Type.String({ description: "the gateway's" }),
-    preshared_key: Type.String({ description: "is not shown again" }),
-    endpoint: Type.Object(
-      { host: Type.String(), port: Type.Integer() },
-      { additionalProperties: false, description: "the endpoint for the device" },
-    ),
-    allowed_ips: Type.Array(Type.String(), { description: "everything" }),
-    home_ips: Type.Array(Type.String(), {
-      description:
-        "the LAN's prefixes: instead of allowed_ips, for a device that sends only what is for home",
-    }),
-    dns: Type.Array(Type.String()),
-    mtu: Type.Integer(),
-  },
-  { additionalProperties: false },
-);
+export const AddedRemoteDevice = objectOf({
+  id: Type.String(),
+  name: Type.String(),
+  addresses: Type.Array(Type.String(), { description: "its own, with their lengths" }),
+  public_key: Type.String({ description: "the gateway's" }),
+  preshared_key: Type.String({ description: "is not shown again" }),
+  endpoint: objectOf(
+    { host: Type.String(), port: Type.Integer() },
+    { description: "the endpoint for the device" },
+  ),
+  allowed_ips: Type.Array(Type.String(), { description: "everything" }),
+  home_ips: Type.Array(Type.String(), {
+    description: "the LAN's prefixes: instead of allowed_ips, for a device that sends only what is for home",
+  }),
+  dns: Type.Array(Type.String()),
+  mtu: Type.Integer(),
+});
 export type AddedRemoteDevice = Static<typeof AddedRemoteDevice>;
 
 /** PATCH /api/remote/devices/:name. */
-export const RemoteDeviceChange = Type.Object(
-  {
-    name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
-    exit: Type.Optional(
-      Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
-        description: "name of a tunnel, blocked, or direct; null for the default exit",
-      }),
-    ),
-    lan: Type.Optional(Type.Boolean({ description: "whether it may reach the LAN and the gateway" })),
-  },
-  { additionalProperties: false },
-);
+export const RemoteDeviceChange = objectOf({
+  name: Type.Optional(Type.String({ minLength: 1, description: "1 to 64 characters" })),
+  exit: Type.Optional(
+    Type.Union([Type.String({ minLength: 1 }), Type.Null()], {
+      description: "name of a tunnel, blocked, or direct; null for the default exit",
+    }),
+  ),
+  lan: Type.Optional(Type.Boolean({ description: "whether it may reach the LAN and the gateway" })),
+});
 export type RemoteDeviceChange = Static<typeof RemoteDeviceChange>;
 
 /** What the operator gives `portcullis remote on`. */

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { GivenQuota, Rate } from "../devices/values.ts";
 import { MAX_EVERY_HOURS } from "../shared/bounds.ts";
 
@@ -18,91 +19,79 @@ export const DAYS: readonly Day[] = Day.anyOf.map((day) => day.const);
 const time = (description: string) => Type.Optional(Type.String({ description }));
 
 /** The action of a schedule, and its times. `scheduleIn` checks which fields belong together. */
-export const ScheduleBody = Type.Object(
-  {
-    tunnel: Type.Optional(
-      Type.String({
-        description: "this tunnel moves to another server of its place, if it is connected at that time",
-      }),
-    ),
-    device: Type.Optional(
-      Type.String({
-        description:
-          "from `at` to `until` this device has the exit, the rate or the quota; by id, as in /api/devices",
-      }),
-    ),
-    exit: Type.Optional(Type.String({ description: "with `device`: name of a tunnel, or blocked" })),
-    rate: Type.Optional(
-      Type.Union([Rate, Type.Null()], {
-        description: "with `device`, in place of `exit`: how fast it may be; null for no limit of its own",
-      }),
-    ),
-    quota: Type.Optional(
-      Type.Union([GivenQuota, Type.Null()], {
-        description:
-          "with `device`, in place of `exit`: how much it may send and receive in these hours of the day or month; null for no quota of its own",
-      }),
-    ),
-    shared_rate: Type.Optional(
-      Type.Union([Rate, Type.Null()], {
-        description:
-          "from `at` to `until` all devices without a rate of their own have this one together; null for none",
-      }),
-    ),
-    shared_quota: Type.Optional(
-      Type.Union([GivenQuota, Type.Null()], {
-        description:
-          "from `at` to `until` all devices without a quota of their own have this one together; null for none",
-      }),
-    ),
-    at: time("24-hour time on the gateway's clock, such as 21:00"),
-    until: time(
-      "not with `tunnel`: when the exit, the rate or the quota ends; the next day if it is not after `at`",
-    ),
-    every_hours: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: MAX_EVERY_HOURS, description: "with `tunnel`, in place of `at`" }),
-    ),
-    days: Type.Optional(
-      Type.Array(Day, {
-        minItems: 1,
-        maxItems: 7,
-        uniqueItems: true,
-        description: "the days on which `at` counts; all if missing",
-      }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const ScheduleBody = objectOf({
+  tunnel: Type.Optional(
+    Type.String({
+      description: "this tunnel moves to another server of its place, if it is connected at that time",
+    }),
+  ),
+  device: Type.Optional(
+    Type.String({
+      description:
+        "from `at` to `until` this device has the exit, the rate or the quota; by id, as in /api/devices",
+    }),
+  ),
+  exit: Type.Optional(Type.String({ description: "with `device`: name of a tunnel, or blocked" })),
+  rate: Type.Optional(
+    Type.Union([Rate, Type.Null()], {
+      description: "with `device`, in place of `exit`: how fast it may be; null for no limit of its own",
+    }),
+  ),
+  quota: Type.Optional(
+    Type.Union([GivenQuota, Type.Null()], {
+      description:
+        "with `device`, in place of `exit`: how much it may send and receive in these hours of the day or month; null for no quota of its own",
+    }),
+  ),
+  shared_rate: Type.Optional(
+    Type.Union([Rate, Type.Null()], {
+      description:
+        "from `at` to `until` all devices without a rate of their own have this one together; null for none",
+    }),
+  ),
+  shared_quota: Type.Optional(
+    Type.Union([GivenQuota, Type.Null()], {
+      description:
+        "from `at` to `until` all devices without a quota of their own have this one together; null for none",
+    }),
+  ),
+  at: time("24-hour time on the gateway's clock, such as 21:00"),
+  until: time(
+    "not with `tunnel`: when the exit, the rate or the quota ends; the next day if it is not after `at`",
+  ),
+  every_hours: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: MAX_EVERY_HOURS, description: "with `tunnel`, in place of `at`" }),
+  ),
+  days: Type.Optional(
+    Type.Array(Day, {
+      minItems: 1,
+      maxItems: 7,
+      uniqueItems: true,
+      description: "the days on which `at` counts; all if missing",
+    }),
+  ),
+});
 export type ScheduleBody = Static<typeof ScheduleBody>;
 
 /** A schedule as it is saved. */
-export const SavedSchedule = Type.Object(
-  { name: Type.String(), ...ScheduleBody.properties },
-  { additionalProperties: false },
-);
+export const SavedSchedule = objectOf({ name: Type.String(), ...ScheduleBody.properties });
 
 /** The answer of `/api/schedules`. */
 /** A schedule with what it does now. */
-export const Schedule = Type.Object(
-  {
-    name: Type.String(),
-    ...ScheduleBody.properties,
-    active: Type.Boolean({
-      description: "whether the exit, the rate or the quota is in force now because of it",
-    }),
-    next_at: Type.String({ description: "when it begins, ends or moves next, in ISO 8601" }),
-    error: Type.Union([Type.String(), Type.Null()], {
-      description: "why it could not be carried out the last time",
-    }),
-  },
-  { additionalProperties: false },
-);
+export const Schedule = objectOf({
+  name: Type.String(),
+  ...ScheduleBody.properties,
+  active: Type.Boolean({
+    description: "whether the exit, the rate or the quota is in force now because of it",
+  }),
+  next_at: Type.String({ description: "when it begins, ends or moves next, in ISO 8601" }),
+  error: Type.Union([Type.String(), Type.Null()], {
+    description: "why it could not be carried out the last time",
+  }),
+});
 
-export const ScheduleList = Type.Object(
-  {
-    time_zone: Type.String({ description: "of the gateway, in which times of day are meant" }),
-    schedules: Type.Array(Schedule),
-  },
-  { additionalProperties: false },
-);
+export const ScheduleList = objectOf({
+  time_zone: Type.String({ description: "of the gateway, in which times of day are meant" }),
+  schedules: Type.Array(Schedule),
+});
 export type ScheduleList = Static<typeof ScheduleList>;

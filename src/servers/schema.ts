@@ -1,4 +1,5 @@
 import { type Static, type TLiteral, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import {
   type Offers,
   RELAYED_NAMES,
@@ -61,19 +62,16 @@ export type Quantum = Static<typeof Quantum>;
 export const QUANTUM: readonly Quantum[] = ["off", "on", "require"];
 
 /** A server as clients see it: no key material. */
-export const ServerRecord = Type.Object(
-  {
-    hostname: Type.String(),
-    ipv4: Type.String({ description: "IPv4 address; empty if the endpoint is not one" }),
-    type: Type.Literal("WireGuard"),
-    provider: Type.String({ description: "Managed, Custom, Imported or the list's own label" }),
-    multihop: Type.Optional(
-      Type.Literal(true, { description: "present if it can be reached through another server of its list" }),
-    ),
-    amnezia: Type.Optional(Type.Literal(true, { description: "present if it is reached by AmneziaWG" })),
-  },
-  { additionalProperties: false },
-);
+export const ServerRecord = objectOf({
+  hostname: Type.String(),
+  ipv4: Type.String({ description: "IPv4 address; empty if the endpoint is not one" }),
+  type: Type.Literal("WireGuard"),
+  provider: Type.String({ description: "Managed, Custom, Imported or the list's own label" }),
+  multihop: Type.Optional(
+    Type.Literal(true, { description: "present if it can be reached through another server of its list" }),
+  ),
+  amnezia: Type.Optional(Type.Literal(true, { description: "present if it is reached by AmneziaWG" })),
+});
 export type ServerRecord = Static<typeof ServerRecord>;
 
 /** Country → city → records. */
@@ -121,87 +119,66 @@ export const VIA = Type.String({
 });
 
 /** A server that people have marked. */
-export const Favourite = Type.Object(
-  { provider: Provider, server: Type.String() },
-  { additionalProperties: false },
-);
+export const Favourite = objectOf({ provider: Provider, server: Type.String() });
 export type Favourite = Static<typeof Favourite>;
 
 /** GET /api/favourites. */
-export const FavouriteList = Type.Object(
-  {
-    favourites: Type.Array(Favourite, { description: "in the order in which they were added" }),
-    recent: Type.Array(
-      Type.Object(
-        {
-          provider: Provider,
-          server: Type.String(),
-          via: Type.Optional(VIA),
-          at: Type.String({ description: "ISO 8601: since when it was connected, the last time" }),
-        },
-        { additionalProperties: false },
-      ),
-      { description: "the last ten servers that `main` was connected to, the latest first" },
-    ),
-  },
-  { additionalProperties: false },
-);
+export const FavouriteList = objectOf({
+  favourites: Type.Array(Favourite, { description: "in the order in which they were added" }),
+  recent: Type.Array(
+    objectOf({
+      provider: Provider,
+      server: Type.String(),
+      via: Type.Optional(VIA),
+      at: Type.String({ description: "ISO 8601: since when it was connected, the last time" }),
+    }),
+    { description: "the last ten servers that `main` was connected to, the latest first" },
+  ),
+});
 export type FavouriteList = Static<typeof FavouriteList>;
 
 /** Body of POST /api/custom/add; the rules of each field are in `wireguard/fields`. */
-export const CustomServer = Type.Object(
-  {
-    name: Type.String(),
-    endpoint: Type.String({ description: "host:port or [IPv6]:port" }),
-    public_key: Type.String(),
-    private_key: Type.String(),
-    address: Type.String({ description: "one or several CIDRs, comma-separated, at most 16" }),
-    dns: Type.Optional(
-      Type.String({ description: "resolvers and search domains, comma-separated, at most 16" }),
-    ),
-    allowed_ips: Type.Optional(
-      Type.String({ default: "0.0.0.0/0,::/0", description: "CIDRs, comma-separated, at most 1024" }),
-    ),
-    location: Type.Optional(
-      Type.String({ default: "", description: "City, Country, in at most 200 characters" }),
-    ),
-    preshared_key: Type.Optional(Type.String()),
-    persistent_keepalive: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
-    mtu: Type.Optional(Type.Integer({ minimum: 576, maximum: 65535 })),
-    ...AmneziaFields,
-  },
-  { additionalProperties: false },
-);
+export const CustomServer = objectOf({
+  name: Type.String(),
+  endpoint: Type.String({ description: "host:port or [IPv6]:port" }),
+  public_key: Type.String(),
+  private_key: Type.String(),
+  address: Type.String({ description: "one or several CIDRs, comma-separated, at most 16" }),
+  dns: Type.Optional(
+    Type.String({ description: "resolvers and search domains, comma-separated, at most 16" }),
+  ),
+  allowed_ips: Type.Optional(
+    Type.String({ default: "0.0.0.0/0,::/0", description: "CIDRs, comma-separated, at most 1024" }),
+  ),
+  location: Type.Optional(
+    Type.String({ default: "", description: "City, Country, in at most 200 characters" }),
+  ),
+  preshared_key: Type.Optional(Type.String()),
+  persistent_keepalive: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
+  mtu: Type.Optional(Type.Integer({ minimum: 576, maximum: 65535 })),
+  ...AmneziaFields,
+});
 export type CustomServer = Static<typeof CustomServer>;
 
 /** Body of POST /api/import. */
-export const ImportedConfig = Type.Object(
-  {
-    name: Type.String(),
-    config: Type.String({ description: "a wg-quick configuration file" }),
-    location: Type.Optional(
-      Type.String({ description: "where it is, as `City, Country` or `Country` (default: not known)" }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const ImportedConfig = objectOf({
+  name: Type.String(),
+  config: Type.String({ description: "a wg-quick configuration file" }),
+  location: Type.Optional(
+    Type.String({ description: "where it is, as `City, Country` or `Country` (default: not known)" }),
+  ),
+});
 export type ImportedConfig = Static<typeof ImportedConfig>;
 
 /** Body of PUT /api/import/:name. */
-export const ImportedPlace = Type.Object(
-  {
-    location: Type.String({ description: "where it is, as `City, Country` or `Country`; empty: not known" }),
-  },
-  { additionalProperties: false },
-);
+export const ImportedPlace = objectOf({
+  location: Type.String({ description: "where it is, as `City, Country` or `Country`; empty: not known" }),
+});
 
 /** The result of an update of the VPN account's list. */
-export const Updated = Type.Object(
-  {
-    changed: Type.Boolean({ description: "whether the servers have changed" }),
-    servers: Type.Integer({ description: "the number of servers that the provider has now" }),
-    skipped: Type.Integer({ description: "the number of entries of the list that could not be used" }),
-  },
-  { additionalProperties: false },
-);
+export const Updated = objectOf({
+  changed: Type.Boolean({ description: "whether the servers have changed" }),
+  servers: Type.Integer({ description: "the number of servers that the provider has now" }),
+  skipped: Type.Integer({ description: "the number of entries of the list that could not be used" }),
+});
 export type Updated = Static<typeof Updated>;

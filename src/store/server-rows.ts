@@ -1,20 +1,17 @@
 import type { Database } from "bun:sqlite";
-import { Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
 import { Name, Shown } from "../base/name.ts";
+import { objectOf } from "../base/object.ts";
 import { Provider, type Server } from "../servers/schema.ts";
 import { Config, configIn } from "../wireguard/schema.ts";
 
 /** A row of the servers, with its configuration decoded. */
-export const StoredServer = Type.Object(
-  {
-    name: Name,
-    provider: Provider,
-    ...{ label: Shown, country: Shown, city: Shown, location: Shown },
-    config: Config,
-  },
-  { additionalProperties: false },
-);
+export const StoredServer = objectOf({
+  name: Name,
+  provider: Provider,
+  ...{ label: Shown, country: Shown, city: Shown, location: Shown },
+  config: Config,
+});
 
 const row = checkerOf(StoredServer);
 

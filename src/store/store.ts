@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { type Static, Type } from "typebox";
 import { type Clock, nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
+import { objectOf } from "../base/object.ts";
 import { Queue } from "../base/queue.ts";
 import type { Provider, Server } from "../servers/schema.ts";
 import type { Storage, StoredList } from "../servers/storage.ts";
@@ -29,14 +30,11 @@ import { damagedServers, deleteServer, insertServer, placeServer, serversIn } fr
 import { type Answer, inThread } from "./thread.ts";
 
 /** What a person has given a device of the LAN; null where they have not. */
-export const StoredDevice = Type.Object(
-  {
-    id: Type.String({ maxLength: 50 }),
-    name: Type.Union([Type.String({ maxLength: 2 * MAX_NAME_CHARACTERS }), Type.Null()]),
-    exit: Type.Union([Type.String({ maxLength: 500 }), Type.Null()]),
-  },
-  { additionalProperties: false },
-);
+export const StoredDevice = objectOf({
+  id: Type.String({ maxLength: 50 }),
+  name: Type.Union([Type.String({ maxLength: 2 * MAX_NAME_CHARACTERS }), Type.Null()]),
+  exit: Type.Union([Type.String({ maxLength: 500 }), Type.Null()]),
+});
 export type StoredDevice = Static<typeof StoredDevice>;
 
 /** Rewriting tables blocks the process, and wears the card. */

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { savedJson } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { MAX_TUNNELS } from "../network/slot.ts";
@@ -8,7 +9,7 @@ import { isTunnelName } from "./name.ts";
 import { areNamed, MoveWhen, OrderTarget } from "./order.ts";
 
 /** Where a tunnel led last, as a connect takes it. */
-export const Last = Type.Object(
+export const Last = objectOf(
   {
     targets: Type.Array(OrderTarget, { minItems: 1, maxItems: MAX_TARGETS }),
     back_after_minutes: Type.Optional(
@@ -18,7 +19,6 @@ export const Last = Type.Object(
     move_when: Type.Optional(Type.Array(MoveWhen, { minItems: 1, maxItems: 2, uniqueItems: true })),
   },
   {
-    additionalProperties: false,
     description:
       "while disconnected: the body of a connect to where the tunnel led last, without targets that are not available now; missing if there is none",
   },

@@ -1,7 +1,8 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 
 /** Why a tunnel leads elsewhere than before, though nobody has asked for it now. */
-export const Moved = Type.Object(
+export const Moved = objectOf(
   {
     from: Type.String({ description: "the server before" }),
     because: Type.Union(
@@ -18,6 +19,6 @@ export const Moved = Type.Object(
       },
     ),
   },
-  { additionalProperties: false, description: "that the tunnel has moved by itself; missing otherwise" },
+  { description: "that the tunnel has moved by itself; missing otherwise" },
 );
 export type Moved = Static<typeof Moved>;

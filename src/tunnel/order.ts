@@ -1,21 +1,19 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
 import { Shown } from "../base/name.ts";
+import { objectOf } from "../base/object.ts";
 import { Provider, VIA, Wish } from "../servers/schema.ts";
 import { MAX_BACK_MINUTES, MAX_TARGETS } from "../shared/bounds.ts";
 
 /** One target of a tunnel's order: names, as a person gave them. */
-export const OrderTarget = Type.Object(
-  {
-    provider: Provider,
-    server: Type.String({ description: "a server, country or city" }),
-    via: Type.Optional(VIA),
-    transport: Type.Optional(
-      Type.Union(Wish.anyOf, { description: "how it should be reached; missing for `auto`" }),
-    ),
-  },
-  { additionalProperties: false },
-);
+export const OrderTarget = objectOf({
+  provider: Provider,
+  server: Type.String({ description: "a server, country or city" }),
+  via: Type.Optional(VIA),
+  transport: Type.Optional(
+    Type.Union(Wish.anyOf, { description: "how it should be reached; missing for `auto`" }),
+  ),
+});
 export type OrderTarget = Static<typeof OrderTarget>;
 
 /** Why a tunnel leaves a target whose server answers. */
@@ -25,7 +23,7 @@ export type MoveWhen = Static<typeof MoveWhen>;
 export const MOVES_WHEN: readonly MoveWhen[] = ["slow", "lossy"];
 
 /** The targets of a tunnel, in a person's own order. The first that works is taken. */
-export const Order = Type.Object(
+export const Order = objectOf(
   {
     targets: Type.Array(OrderTarget, { minItems: 2, maxItems: MAX_TARGETS }),
     at: Type.Integer({
@@ -53,10 +51,7 @@ export const Order = Type.Object(
       }),
     ),
   },
-  {
-    additionalProperties: false,
-    description: "where the tunnel should lead, the best first; missing if there is only one target",
-  },
+  { description: "where the tunnel should lead, the best first; missing if there is only one target" },
 );
 export type Order = Static<typeof Order>;
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { type Rows, schemaOf } from "../base/fact.ts";
+import { objectOf } from "../base/object.ts";
 
 const State = Type.Union([Type.Literal("good"), Type.Literal("slow"), Type.Literal("lossy")]);
 const Milliseconds = Type.Union([Type.Number({ minimum: 0 }), Type.Null()]);
@@ -46,8 +47,7 @@ export const QUALITY_FACTS = {
   },
 } satisfies Rows;
 
-export const Quality = Type.Object(schemaOf(QUALITY_FACTS).properties, {
-  additionalProperties: false,
+export const Quality = objectOf(schemaOf(QUALITY_FACTS).properties, {
   description: "of the last 30 queries to the tunnel's own resolver; missing if nothing was measured",
 });
 export type Quality = Static<typeof Quality>;

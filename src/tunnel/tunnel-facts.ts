@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { isIpv4 } from "../base/address.ts";
 import { facts, inOrder } from "../base/fact.ts";
+import { objectOf } from "../base/object.ts";
 import { Blocked, Provider, type Quantum, Relayed, VIA, Wish } from "../servers/schema.ts";
 import { blockedBefore } from "../servers/ways.ts";
 import { METRIC_TEXT, SEEN_TEXT } from "../transports/texts.ts";
@@ -44,10 +45,7 @@ interface SeenUse extends Past {
   devices: number;
 }
 
-export const Carrying = Type.Object(
-  { server: Type.String(), location: Type.String(), via: Type.Optional(VIA) },
-  { additionalProperties: false },
-);
+export const Carrying = objectOf({ server: Type.String(), location: Type.String(), via: Type.Optional(VIA) });
 
 /** Of a connection: in the status, that of `main`. */
 export const CONNECTION = facts<SeenTunnel>()({

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { objectOf } from "../base/object.ts";
 import { AMNEZIA_MAX } from "../shared/bounds.ts";
 
 const Junk = Type.Integer({ minimum: 0, maximum: AMNEZIA_MAX.junk });
@@ -15,18 +16,15 @@ const Packet = Type.String({
  * How AmneziaWG changes WireGuard's messages, by the names of its files: junk before a handshake (J), random bytes before
  * the four kinds of messages (S) and numbers in place of their types (H), packets before a handshake (I).
  */
-export const Amnezia = Type.Object(
-  {
-    ...{ jc: Type.Optional(Junk), jmin: Type.Optional(JunkBytes), jmax: Type.Optional(JunkBytes) },
-    ...{ s1: Type.Optional(Padding), s2: Type.Optional(Padding), s3: Type.Optional(Padding) },
-    s4: Type.Optional(Type.Integer({ minimum: 0, maximum: AMNEZIA_MAX.dataPadding })),
-    ...{ h1: Type.Optional(Numbers), h2: Type.Optional(Numbers) },
-    ...{ h3: Type.Optional(Numbers), h4: Type.Optional(Numbers) },
-    ...{ i1: Type.Optional(Packet), i2: Type.Optional(Packet), i3: Type.Optional(Packet) },
-    ...{ i4: Type.Optional(Packet), i5: Type.Optional(Packet) },
-  },
-  { additionalProperties: false },
-);
+export const Amnezia = objectOf({
+  ...{ jc: Type.Optional(Junk), jmin: Type.Optional(JunkBytes), jmax: Type.Optional(JunkBytes) },
+  ...{ s1: Type.Optional(Padding), s2: Type.Optional(Padding), s3: Type.Optional(Padding) },
+  s4: Type.Optional(Type.Integer({ minimum: 0, maximum: AMNEZIA_MAX.dataPadding })),
+  ...{ h1: Type.Optional(Numbers), h2: Type.Optional(Numbers) },
+  ...{ h3: Type.Optional(Numbers), h4: Type.Optional(Numbers) },
+  ...{ i1: Type.Optional(Packet), i2: Type.Optional(Packet), i3: Type.Optional(Packet) },
+  ...{ i4: Type.Optional(Packet), i5: Type.Optional(Packet) },
+});
 export type Amnezia = Static<typeof Amnezia>;
 export type AmneziaName = keyof Amnezia;
 

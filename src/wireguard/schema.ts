@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { type Address, type Prefix, parseAddress, parsePrefix } from "../base/address.ts";
+import { objectOf } from "../base/object.ts";
 import { Amnezia } from "./amnezia-schema.ts";
 
 /** Canonical base64 of 32 bytes; see `isKey`. */
@@ -23,45 +24,33 @@ export const MAX_ENTRIES = { addresses: 16, dns: 16, allowedIps: 1024 } as const
 export const MAX_KEEPALIVE_SECONDS = 25;
 
 /** One WireGuard exit as the gateway uses it: wg-quick's `[Interface]` and its single `[Peer]`, validated and canonical. */
-export const Config = Type.Object(
-  {
-    interface: Type.Object(
-      {
-        privateKey: Key,
-        /** CIDR, host bits kept: `10.64.0.2/32`. At least one. */
-        addresses: Type.Array(Cidr, { minItems: 1, maxItems: MAX_ENTRIES.addresses }),
-        /** Resolver addresses. */
-        dns: Type.Array(Resolver, { maxItems: MAX_ENTRIES.dns }),
-        /** Search domains among the DNS entries. */
-        searchDomains: Type.Array(Host, { maxItems: MAX_ENTRIES.dns }),
-        /** Bytes. */
-        mtu: Type.Optional(Type.Integer({ minimum: 576, maximum: 65535 })),
-        amnezia: Type.Optional(Amnezia),
-      },
-      { additionalProperties: false },
-    ),
-    peer: Type.Object(
-      {
-        publicKey: Key,
-        presharedKey: Type.Optional(Key),
-        endpoint: Type.Object(
-          {
-            /** IPv4, IPv6 without brackets, or a DNS name. */
-            host: Host,
-            port: Type.Integer({ minimum: 1, maximum: 65535 }),
-          },
-          { additionalProperties: false },
-        ),
-        /** CIDR, host bits cleared. */
-        allowedIps: Type.Array(Cidr, { minItems: 1, maxItems: MAX_ENTRIES.allowedIps }),
-        /** Seconds; 0 means off; if absent, the gateway chooses. */
-        persistentKeepalive: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
-      },
-      { additionalProperties: false },
-    ),
-  },
-  { additionalProperties: false },
-);
+export const Config = objectOf({
+  interface: objectOf({
+    privateKey: Key,
+    /** CIDR, host bits kept: `10.64.0.2/32`. At least one. */
+    addresses: Type.Array(Cidr, { minItems: 1, maxItems: MAX_ENTRIES.addresses }),
+    /** Resolver addresses. */
+    dns: Type.Array(Resolver, { maxItems: MAX_ENTRIES.dns }),
+    /** Search domains among the DNS entries. */
+    searchDomains: Type.Array(Host, { maxItems: MAX_ENTRIES.dns }),
+    /** Bytes. */
+    mtu: Type.Optional(Type.Integer({ minimum: 576, maximum: 65535 })),
+    amnezia: Type.Optional(Amnezia),
+  }),
+  peer: objectOf({
+    publicKey: Key,
+    presharedKey: Type.Optional(Key),
+    endpoint: objectOf({
+      /** IPv4, IPv6 without brackets, or a DNS name. */
+      host: Host,
+      port: Type.Integer({ minimum: 1, maximum: 65535 }),
+    }),
+    /** CIDR, host bits cleared. */
+    allowedIps: Type.Array(Cidr, { minItems: 1, maxItems: MAX_ENTRIES.allowedIps }),
+    /** Seconds; 0 means off; if absent, the gateway chooses. */
+    persistentKeepalive: Type.Optional(Type.Integer({ minimum: 0, maximum: 65535 })),
+  }),
+});
 /** A configuration as it is stored: its addresses are text. */
 export type StoredConfig = Static<typeof Config>;
 

@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import type { Prefix } from "../../base/address.ts";
 import { checkerOf } from "../../base/checker.ts";
+import { objectOf } from "../../base/object.ts";
 import { publicKeyOf } from "../../wireguard/key.ts";
 import { isKey } from "../../wireguard/key-text.ts";
 import { Config } from "../../wireguard/schema.ts";
@@ -11,16 +12,13 @@ import type { LoggedOut, ShownAccount } from "../schema.ts";
 import { keyFrom, TOKEN_PAGE } from "./api.ts";
 
 /** The account's key, which is a secret; the access token itself is not kept. */
-const Stored = Type.Object(
-  {
-    /** The access token, masked. */
-    token: Type.String({ pattern: "^[*]{60}[0-9a-fA-F]{4}$" }),
-    privateKey: Config.properties.interface.properties.privateKey,
-    /** ISO 8601. */
-    created: Type.String({ pattern: "^[0-9TZ:.+-]{1,40}$" }),
-  },
-  { additionalProperties: false },
-);
+const Stored = objectOf({
+  /** The access token, masked. */
+  token: Type.String({ pattern: "^[*]{60}[0-9a-fA-F]{4}$" }),
+  privateKey: Config.properties.interface.properties.privateKey,
+  /** ISO 8601. */
+  created: Type.String({ pattern: "^[0-9TZ:.+-]{1,40}$" }),
+});
 type NordRegistration = Static<typeof Stored>;
 
 const schema = checkerOf(Stored);
