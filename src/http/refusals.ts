@@ -62,7 +62,7 @@ export const refused = refusals({
     entry_count: "{field} must have {max, select, any {{min} or more} other {{min} to {max}}} entries",
     must_be_integer:
       "{field} must be a whole number{min, select, any {} other {{max, select, any { of at least {min}} other { from {min} to {max}}}}}",
-    must_be_one_of: "{field} must be {known}",
+    must_be_one_of: "{field} must be {known}{count, plural, =1 {} other { or {last}}}",
     must_be_like: "{field} must be like {example}{about, select, none {} other { ({about})}}",
     must_be_text: "{field} must be a string",
     must_not_be_empty: "{field} must be a non-empty string",

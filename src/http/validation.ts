@@ -89,7 +89,7 @@ const MAX_NAME = 40;
 
 function unwanted(field: string, schema: JsonSchema): GatewayError {
   const known = constsIn(schema);
-  if (known !== null) return refused("must_be_one_of", { field, known: listed(known) });
+  if (known !== null) return refused("must_be_one_of", { field, ...choiceIn(known) });
   const { type, minimum: min = "any", maximum: max = "any", example, description: about = "none" } = schema;
   switch (schema.anyOf === undefined ? type : "several") {
     case "integer":
@@ -105,6 +105,12 @@ function unwanted(field: string, schema: JsonSchema): GatewayError {
     default:
       return refused("must_be", { field, reason: wanted(schema) });
   }
+}
+
+/** The last of several stands behind a word of the reader's language. */
+function choiceIn(known: readonly string[]): { known: string; last: string; count: number } {
+  const others = known.length < 2 ? known : known.slice(0, -1);
+  return { known: others.join(", "), last: known.at(-1) ?? "", count: known.length };
 }
 
 /** The values that a field can have; null if there are others. */

@@ -52,6 +52,11 @@ const ANSWERS = [
     error: "lists[0].name: must be an https address",
     args: { what: "list_url_invalid", field: "lists[0].name" },
   },
+  {
+    code: "bad_request",
+    error: "name must be tcp, udp or both",
+    args: { what: "must_be_one_of", field: "name", known: "tcp, udp", last: "both", count: 3 },
+  },
   { code: "bad_request", error: "name: is odd", args: { what: "of_a_newer_gateway", field: "name" } },
   { code: "not_found", error: "name: of an older gateway" },
 ];
@@ -83,6 +88,7 @@ test("an error is told in the reader's language by its row, at its field; withou
       expect.stringMatching(/^lists\[0\]\.name: /),
       { field: "name", text: "Es muss eine HTTPS-Adresse sein." },
     ],
+    ["name: möglich sind tcp, udp oder both", { field: "name", text: "Möglich sind tcp, udp oder both" }],
     [
       "Das Gateway nimmt das nicht an.\nName: is odd.",
       { field: "name", text: expect.stringMatching(/\nIt is odd\.$/) },
