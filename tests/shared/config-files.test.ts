@@ -225,9 +225,10 @@ test("no text takes long to be looked at, whatever is in it", () => {
   );
   kindOfText("");
   const times = texts.map((text) => {
-    const start = performance.now();
+    // Of the processor: a busy machine does other things meanwhile.
+    const start = process.cpuUsage();
     kindOfText(text);
-    return { ms: performance.now() - start, begin: text.slice(0, 20) };
+    return { ms: process.cpuUsage(start).user / 1_000, begin: text.slice(0, 20) };
   });
   expect(times.filter(({ ms }) => ms > 20)).toEqual([]);
 });

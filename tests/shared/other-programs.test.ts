@@ -102,7 +102,7 @@ test("of wg-easy, each client is told of, however many there are", () => {
 });
 
 test("a line of blanks takes no longer than any other", () => {
-  const start = performance.now();
+  const start = process.cpuUsage();
   gluetunIn(`VPN_SERVICE_PROVIDER=a${" ".repeat(65_000)}b${" ".repeat(500)}`);
-  expect(performance.now() - start).toBeLessThan(100);
+  expect(process.cpuUsage(start).user).toBeLessThan(100_000);
 });
