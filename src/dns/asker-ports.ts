@@ -38,7 +38,11 @@ export class AskerPorts {
   private readonly connections = new Shares(MAX_CONNECTIONS, LEFT_TO_OTHERS, AT_LEAST);
   private next = RESOLVER_PORT + 1;
 
-  constructor(private readonly resolver: Pick<Resolver, "answer">) {}
+  constructor(
+    private readonly resolver: Pick<Resolver, "answer">,
+    /** Hears of what an answer threw. */
+    private readonly failed: (error: unknown) => void,
+  ) {}
 
   /** The ports that are open, by device. */
   get open(): ReadonlyMap<DeviceId, number> {
@@ -72,6 +76,7 @@ export class AskerPorts {
       answer: (message: Uint8Array) => this.resolver.answer(message, id),
       enter: () => this.connections.take(id),
       leave: () => this.connections.give(id),
+      failed: this.failed,
     };
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
       const port = id === OTHERS ? RESOLVER_PORT : this.nextPort();

@@ -57,11 +57,12 @@ export class Dns {
   private readonly ports: AskerPorts;
   private readonly queue = new Queue();
   private isFollowing = false;
+  private isTold = false;
   /** Which devices the firewall leads to which port; null if it leads none, or if that is not known. */
   private led: readonly Asker[] | null = null;
 
   constructor(private readonly deps: Deps) {
-    this.ports = new AskerPorts(deps.resolver);
+    this.ports = new AskerPorts(deps.resolver, (error) => this.tell(error));
   }
 
   get counts(): Counts {
@@ -150,6 +151,12 @@ export class Dns {
     this.led = null;
     await this.deps.killSwitch.update(OWNER, { resolver: { port: RESOLVER_PORT, askers } });
     this.led = askers;
+  }
+
+  /** Once, because a device could repeat its question for ever. */
+  private tell(error: unknown): void {
+    if (!this.isTold) this.deps.log.warn(`DNS: a question stays without an answer: ${messageOf(error)}`);
+    this.isTold = true;
   }
 
   private close(): Promise<void> {

@@ -25,6 +25,8 @@ interface Answerer {
   /** Whether the device may have one more TCP connection. */
   enter: () => boolean;
   leave: () => void;
+  /** Hears of what an answer threw. */
+  failed: (error: unknown) => void;
 }
 
 /** The sockets at which one device asks, over UDP and TCP. */
@@ -55,10 +57,14 @@ export class Listener {
     const socket = await Bun.udpSocket({
       ...{ hostname, port },
       socket: {
-        data: async (own, message, clientPort, text) => {
+        data: (own, buffer, clientPort, text) => {
           // The buffer belongs to the socket, which may use it again.
-          const answered = await this.answerer.answer(new Uint8Array(message));
-          if (answered && !own.closed) say(own, fitted(answered.answer, answered.question), clientPort, text);
+          const message = new Uint8Array(buffer);
+          void this.attempt(async () => {
+            const answered = await this.answerer.answer(message);
+            if (answered && !own.closed)
+              say(own, fitted(answered.answer, answered.question), clientPort, text);
+          });
         },
         // A client has closed its port before the answer came.
         error: () => {},
@@ -105,15 +111,21 @@ export class Listener {
       if (data.received.length < end) return;
       const message = new Uint8Array(data.received.subarray(LENGTH_BYTES, end));
       data.received = Buffer.from(data.received.subarray(end));
-      void this.reply(socket, message);
+      void this.attempt(() => this.reply(socket, message));
     }
+  }
+
+  /** No question may end the service, whatever it makes throw: it gets no answer. */
+  private attempt(work: () => Promise<void>): Promise<void> {
+    return work().catch(this.answerer.failed);
   }
 
   private async reply(socket: Bun.Socket<Connection>, message: Uint8Array): Promise<void> {
     const { data } = socket;
     data.waiting += 1;
-    const answered = await this.answerer.answer(message);
-    data.waiting -= 1;
+    const answered = await this.answerer.answer(message).finally(() => {
+      data.waiting -= 1;
+    });
     if (answered === null) return void socket.terminate();
     const { answer } = answered;
     const framed = Buffer.alloc(LENGTH_BYTES + answer.length);

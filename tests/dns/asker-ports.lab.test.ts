@@ -39,12 +39,17 @@ const ROAD = "wgr";
 const RESOLVERS = ["9.9.9.9", "192.168.7.1", "2001:db8::53", "fd00:7::1"];
 
 let asked: string[] = [];
-const ports = new AskerPorts({
-  answer: async (message, device) => {
-    asked.push(`${questionIn(message)?.name} is of ${device}`);
-    return null;
+const ports = new AskerPorts(
+  {
+    answer: async (message, device) => {
+      asked.push(`${questionIn(message)?.name} is of ${device}`);
+      return null;
+    },
   },
-});
+  (error) => {
+    throw error;
+  },
+);
 const portOf = (id: Mac | Prefix) => ports.open.get(id) ?? null;
 
 beforeAll(async () => {

@@ -29,6 +29,7 @@ test("a client that has said over TCP that it asks nothing more hears all answer
     },
     enter: () => true,
     leave: () => {},
+    failed: () => {},
   });
   for (const questions of [2, 0]) {
     const { promise, resolve } = Promise.withResolvers<number>();
@@ -58,6 +59,7 @@ test("clients that close their ports before the answer comes do not keep others 
     },
     enter: () => true,
     leave: () => {},
+    failed: () => {},
   });
   for (let round = 0; round < 5; round += 1) {
     for (let count = 0; count < 3; count += 1) {
@@ -75,4 +77,38 @@ test("clients that close their ports before the answer comes do not keep others 
     expect(await promise).toBeGreaterThan(0);
     client.close();
   }
+});
+
+test("a question that makes the gateway throw gets no answer over UDP or TCP, and those after it do", async () => {
+  const port = freePort();
+  const failures: unknown[] = [];
+  listener = await Listener.open([mustParseAddress(HOME)], port, {
+    answer: async (message) => {
+      const question = questionIn(message);
+      if (question?.name !== "here.example") throw new Error("a fault of ours");
+      return { question, answer: ownAnswer(question, RCODE.noName) };
+    },
+    enter: () => true,
+    leave: () => {},
+    failed: (error) => failures.push(error),
+  });
+  const { promise, resolve } = Promise.withResolvers<Uint8Array>();
+  const udp = await Bun.udpSocket({
+    hostname: HOME,
+    socket: { data: (_, bytes) => resolve(new Uint8Array(bytes)) },
+  });
+  udp.send(query("gone.example"), port, HOME);
+  udp.send(query("here.example"), port, HOME);
+  expect(questionIn((await promise).with(2, 1))?.name).toBe("here.example");
+  udp.close();
+  const tcp = Promise.withResolvers<number>();
+  const client = connect({ host: HOME, port });
+  client.on("data", (bytes) => tcp.resolve(bytes.length));
+  for (const name of ["gone.example", "here.example"]) {
+    const message = query(name);
+    client.write(Uint8Array.from([0, message.length, ...message]));
+  }
+  expect(await tcp.promise).toBeGreaterThan(2);
+  client.destroy();
+  expect(failures).toHaveLength(2);
 });
