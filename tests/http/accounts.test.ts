@@ -250,11 +250,13 @@ test("a client has three requests wait for a provider, and no more", async () =>
   await home.parts.accounts.logIn("mullvad", [NUMBER]);
   const held = Promise.withResolvers<void>();
   home.host.https = (request) => held.promise.then(() => asked(request));
-  const waiting = [1, 2, 3].map(() => send("GET", MULLVAD));
-  const { json } = await send("GET", MULLVAD);
+  // They come by connections of their own, so any of them may be the fourth.
+  const sent = [1, 2, 3, 4].map(() => send("GET", MULLVAD));
+  const { status, json } = await Promise.race(sent);
   expect(json.error).toBe("earlier requests still wait for a provider; try again later");
   held.resolve();
-  for (const each of waiting) expect((await each).status).toBe(200);
+  const statuses = (await Promise.all(sent)).map((each) => each.status);
+  expect(statuses.toSorted()).toEqual([200, 200, 200, status]);
 });
 
 test("what is in use is not taken away, and a provider that fails keeps the account unless it is to be forgotten", async () => {
