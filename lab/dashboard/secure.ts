@@ -26,7 +26,8 @@ export function untilSecure(gateway: Rig["gateway"]): Promise<unknown> {
 /** Whether the page over plain HTTP shows the way to HTTPS. */
 export async function assertLeadsToHttps(tab: Tab, view: string): Promise<void> {
   await tab.shows("main", "By HTTPS only");
-  expect(await tab.page.evaluate("document.querySelector('main a.button').href")).toBe(`${SECURE}#/${view}`);
+  const links = `[...document.querySelectorAll('main a.button[href^="https:"]')].map(({ href }) => href)`;
+  expect(await tab.page.evaluate(links)).toEqual([`${SECURE}#/${view}`]);
   expect(await tab.barriers()).toEqual([]);
 }
 
