@@ -1,10 +1,11 @@
 import { type Static, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 
 const NAME = Type.String({ description: "as the operator has named it", examples: ["phone"] });
 const READ_ONLY = Type.Boolean({ description: "whether the token may only read" });
 
-export const Auth = Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")], {
+export const Auth = enumOf(["off", "write", "on"], {
   description: "what needs a token: nothing, changes, or everything but `/health`",
 });
 

@@ -2,6 +2,7 @@ import { isIP } from "node:net";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
 import { isHostName } from "./address.ts";
+import { enumOf } from "./enum.ts";
 import { CommandError } from "./errors.ts";
 import { FLAGS, HTTPS_PORT } from "./flags.ts";
 import { BASE_NAME, INTERFACE_NAME, isTunnelLink } from "./interface-name.ts";
@@ -57,7 +58,7 @@ export const Settings = objectOf({
   /** Where notifications go: addresses, which are secret, or files with one per line. */
   notify: Type.Array(Type.String({ pattern: "^(/|(ntfy|gotify|http)s?://)\\S+$" }), { maxItems: 20 }),
   /** What needs a token on the HTTP interface: nothing, changes, or everything but `/health`. */
-  auth: Type.Union([Type.Literal("off"), Type.Literal("write"), Type.Literal("on")]),
+  auth: enumOf(["off", "write", "on"]),
   /** Whether devices of the LAN may have ports opened by themselves. */
   portMapping: Type.Boolean(),
   /** Address of the MQTT broker that Home Assistant uses. */
@@ -75,12 +76,7 @@ export const Settings = objectOf({
   mqttCommands: Type.Boolean(),
   /** Whether what tunnels and devices have carried is kept. */
   history: Type.Boolean(),
-  logLevel: Type.Union([
-    Type.Literal("debug"),
-    Type.Literal("info"),
-    Type.Literal("warn"),
-    Type.Literal("error"),
-  ]),
+  logLevel: enumOf(["debug", "info", "warn", "error"]),
 });
 export type Settings = Static<typeof Settings>;
 

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import type { Args } from "../base/message.ts";
 import { objectOf } from "../base/object.ts";
 
@@ -6,7 +7,7 @@ import { objectOf } from "../base/object.ts";
 export const Check = objectOf({
   id: Type.String({ description: "for programs; does not change", examples: ["clock"] }),
   title: Type.String({ examples: ["Clock"] }),
-  result: Type.Union([Type.Literal("ok"), Type.Literal("warning"), Type.Literal("fault")]),
+  result: enumOf(["ok", "warning", "fault"]),
   code: Type.String({ description: "which sentence `found` is, for programs", examples: ["clock_behind"] }),
   args: Type.Unsafe<Args>(
     Type.Object(

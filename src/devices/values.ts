@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
 
@@ -21,7 +22,7 @@ const QUOTA = {
     maximum: 10_000_000,
     description: "sent and received together, in millions of bytes",
   }),
-  every: Type.Union([Type.Literal("day"), Type.Literal("month")]),
+  every: enumOf(["day", "month"]),
 };
 
 /** How much a device may send and receive together. */
@@ -39,19 +40,9 @@ export const UsedQuota = objectOf({
 });
 export type UsedQuota = Static<typeof UsedQuota>;
 
-const Icon = Type.Union(
-  [
-    Type.Literal("phone"),
-    Type.Literal("laptop"),
-    Type.Literal("tv"),
-    Type.Literal("camera"),
-    Type.Literal("console"),
-    Type.Literal("printer"),
-    Type.Literal("speaker"),
-    Type.Literal("other"),
-  ],
-  { description: "the kind of device" },
-);
+const Icon = enumOf(["phone", "laptop", "tv", "camera", "console", "printer", "speaker", "other"], {
+  description: "the kind of device",
+});
 
 /** A person or a room: "Ana", "Living room". */
 const Group = Type.String({

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { MAX_EXCEPTIONS, MAX_LISTS, MAX_PAUSE_MINUTES } from "../shared/bounds.ts";
 
@@ -83,13 +84,10 @@ const count = (description: string) => Type.Integer({ description });
 
 /** The answer of `/api/dns`. */
 export const DnsStatus = objectOf({
-  state: Type.Union(
-    [Type.Literal("on"), Type.Literal("off"), Type.Literal("elsewhere"), Type.Literal("failed")],
-    {
-      description:
-        "on: the gateway answers the LAN's queries; off: nothing needs that, so the tunnels' resolvers do; elsewhere: another resolver of this machine does, so lists and names of rules have no effect; failed: it cannot listen, and queries are refused",
-    },
-  ),
+  state: enumOf(["on", "off", "elsewhere", "failed"], {
+    description:
+      "on: the gateway answers the LAN's queries; off: nothing needs that, so the tunnels' resolvers do; elsewhere: another resolver of this machine does, so lists and names of rules have no effect; failed: it cannot listen, and queries are refused",
+  }),
   reason: Type.Union([Type.String(), Type.Null()], { description: "why it failed" }),
   asked: count("queries of the LAN since the start"),
   local: count("of these, answered with the names and addresses of the home's own devices"),
@@ -124,20 +122,10 @@ const LoggedFields = {
   exit: Type.Union([Type.String(), Type.Null()], {
     description: "the exit of the query; null if the gateway answered by itself",
   }),
-  answer: Type.Union(
-    [
-      Type.Literal("asked"),
-      Type.Literal("cached"),
-      Type.Literal("local"),
-      Type.Literal("blocked"),
-      Type.Literal("refused"),
-      Type.Literal("failed"),
-    ],
-    {
-      description:
-        "asked: from the exit's resolver; cached: from memory; local: by the gateway itself; blocked: no such name, by a list or a rule; refused: its exit is down or blocked; failed: no resolver answered",
-    },
-  ),
+  answer: enumOf(["asked", "cached", "local", "blocked", "refused", "failed"], {
+    description:
+      "asked: from the exit's resolver; cached: from memory; local: by the gateway itself; blocked: no such name, by a list or a rule; refused: its exit is down or blocked; failed: no resolver answered",
+  }),
 };
 const QueryLogged = objectOf(LoggedFields);
 export type QueryLogged = Static<typeof QueryLogged>;

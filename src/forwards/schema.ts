@@ -1,8 +1,9 @@
 import { type Static, type TLiteral, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { OPENER_KINDS, type OpenerKind } from "./opener.ts";
 
-export const ForwardProtocol = Type.Union([Type.Literal("tcp"), Type.Literal("udp")]);
+export const ForwardProtocol = enumOf(["tcp", "udp"]);
 export type ForwardProtocol = Static<typeof ForwardProtocol>;
 /** 0 means "any" in protocols, and is no port. */
 export const Port = Type.Integer({ minimum: 1, maximum: 65_535 });
@@ -31,10 +32,10 @@ export const Forward = objectOf({
   opener: Type.Union([...Openers, Type.Null()], {
     description: "how the port is opened; null if nothing can open it",
   }),
-  asked_by: Type.Union([Type.Literal("operator"), Type.Literal("device")], {
+  asked_by: enumOf(["operator", "device"], {
     description: "who asked for it: a person, or the device itself by NAT-PMP",
   }),
-  state: Type.Union([Type.Literal("open"), Type.Literal("opening"), Type.Literal("closed")]),
+  state: enumOf(["open", "opening", "closed"]),
   error: Type.Union([Type.String(), Type.Null()], {
     description: "why it is not open, and what to do",
   }),

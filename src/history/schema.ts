@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { AlertArguments, AlertCode } from "../base/alert.ts";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { UNANSWERED } from "../journal/schema.ts";
 import { VIA } from "../servers/schema.ts";
@@ -23,7 +24,7 @@ export const Span = objectOf({
 });
 export type Span = Static<typeof Span>;
 
-export const Resolution = Type.Union([Type.Literal("minute"), Type.Literal("hour")]);
+export const Resolution = enumOf(["minute", "hour"]);
 export type Resolution = Static<typeof Resolution>;
 
 /** The answer of `/api/history`. */

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import type { Client } from "./client.ts";
 
@@ -48,7 +49,7 @@ export const RestoreResult = objectOf({
   servers: Type.Integer({ description: "how many the backup has" }),
   replaced: Type.Integer({ description: "how many replaced another one of the same name" }),
   devices: Type.Integer(),
-  killswitch: Type.Union([Type.Literal("on"), Type.Literal("off")], {
+  killswitch: enumOf(["on", "off"], {
     description: "unchanged: only root turns it off",
   }),
 });

@@ -1,6 +1,7 @@
 import { type Static, type TLiteral, type TSchema, Type } from "typebox";
 import { SecurityAlert } from "../base/alert.ts";
 import type { EventOf } from "../base/bus.ts";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { DeviceUpdate } from "../devices/schema.ts";
 import { DnsStatus } from "../dns/schema.ts";
@@ -58,12 +59,7 @@ export const EVENTS = {
   settings_update: message(
     "settings_update",
     objectOf({
-      changed: Type.Union([
-        Type.Literal("tokens"),
-        Type.Literal("notifications"),
-        Type.Literal("mqtt"),
-        Type.Literal("settings"),
-      ]),
+      changed: enumOf(["tokens", "notifications", "mqtt", "settings"]),
     }),
     "a token was made or removed, an address for notifications was added or removed, the connection to the MQTT broker began or ended, or failover, the connection after a restart, how quality is measured, the rates of the line, the time zone, the shared rate or the shared quota was changed",
   ),

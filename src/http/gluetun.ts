@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { OWN_LIST } from "../servers/schema.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
@@ -32,12 +33,7 @@ export const PortForward = objectOf({
 
 /** As in gluetun's internal/constants/status.go, as far as it applies. */
 export const LoopStatus = objectOf({
-  status: Type.Union([
-    Type.Literal("running"),
-    Type.Literal("starting"),
-    Type.Literal("stopped"),
-    Type.Literal("crashed"),
-  ]),
+  status: enumOf(["running", "starting", "stopped", "crashed"]),
 });
 
 const STATUSES = {

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { Credentials } from "../providers/schema.ts";
 import { Managed, Provider, ServerTree, VIA } from "../servers/schema.ts";
@@ -77,7 +78,7 @@ export const KillSwitchLayers = objectOf({
   wanted: Type.Boolean({ description: "false if it was turned off (portcullis killswitch off)" }),
   layers: Type.Array(
     objectOf({
-      name: Type.Union([Type.Literal("firewall"), Type.Literal("routing")]),
+      name: enumOf(["firewall", "routing"]),
       holds: Type.Boolean({ description: "whether it blocks all traffic outside the tunnel by itself" }),
       parts: Type.Array(LayerPart),
     }),

@@ -1,4 +1,5 @@
 import { type Static, type TLiteral, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { ROUTER_PROTOCOL_NAMES, type RouterProtocolName } from "../port-mapping/router-protocols.ts";
 
@@ -28,13 +29,12 @@ const RouterProtocols = ROUTER_PROTOCOL_NAMES.map((name) => Type.Literal(name)) 
 
 /** One way by which devices may come in. */
 export const EntryPoint = objectOf({
-  kind: Type.Union([Type.Literal("own"), Type.Literal("router"), Type.Literal("tunnel")], {
+  kind: enumOf(["own", "router", "tunnel"], {
     description: "the gateway's own public address, a port of the home router, or one of a tunnel's server",
   }),
-  state: Type.Union(
-    [Type.Literal("open"), Type.Literal("asking"), Type.Literal("closed"), Type.Literal("unknown")],
-    { description: "unknown: the gateway cannot find out whether it is open" },
-  ),
+  state: enumOf(["open", "asking", "closed", "unknown"], {
+    description: "unknown: the gateway cannot find out whether it is open",
+  }),
   endpoint: Type.Union([Type.String(), Type.Null()], { description: "as host:port" }),
   protocol: Type.Union([...RouterProtocols, Type.Null()], {
     description: "how the home router opens it",

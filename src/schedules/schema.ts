@@ -1,17 +1,10 @@
 import { type Static, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { GivenQuota, Rate } from "../devices/values.ts";
 import { MAX_EVERY_HOURS } from "../shared/bounds.ts";
 
-const Day = Type.Union([
-  Type.Literal("mon"),
-  Type.Literal("tue"),
-  Type.Literal("wed"),
-  Type.Literal("thu"),
-  Type.Literal("fri"),
-  Type.Literal("sat"),
-  Type.Literal("sun"),
-]);
+const Day = enumOf(["mon", "tue", "wed", "thu", "fri", "sat", "sun"]);
 export type Day = Static<typeof Day>;
 /** In the order of ISO 8601. */
 export const DAYS: readonly Day[] = Day.anyOf.map((day) => day.const);

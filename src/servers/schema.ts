@@ -1,4 +1,5 @@
 import { type Static, type TLiteral, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import {
   type Offers,
@@ -11,11 +12,7 @@ import type { PortRange } from "../transports/ports.ts";
 import { AmneziaFields } from "../wireguard/amnezia-schema.ts";
 import type { Config } from "../wireguard/schema.ts";
 
-export const Provider = Type.Union([
-  Type.Literal("managed"),
-  Type.Literal("custom"),
-  Type.Literal("imported"),
-]);
+export const Provider = enumOf(["managed", "custom", "imported"]);
 export type Provider = Static<typeof Provider>;
 export const PROVIDERS: readonly Provider[] = ["managed", "custom", "imported"];
 
@@ -24,13 +21,7 @@ export type Stored = Exclude<Provider, "managed">;
 export const STORED: readonly Stored[] = ["custom", "imported"];
 
 /** The owner of the servers of the provider `managed`; `list` is the operator's own list. */
-export const Managed = Type.Union([
-  Type.Literal("mullvad"),
-  Type.Literal("ivpn"),
-  Type.Literal("pia"),
-  Type.Literal("nordvpn"),
-  Type.Literal("list"),
-]);
+export const Managed = enumOf(["mullvad", "ivpn", "pia", "nordvpn", "list"]);
 export type Managed = Static<typeof Managed>;
 export const OWN_LIST = "list";
 export const MANAGED: readonly Managed[] = ["mullvad", "ivpn", "pia", "nordvpn", OWN_LIST];
@@ -40,7 +31,7 @@ export const Relayed = Type.Union(RELAYED_NAMES.map((name) => Type.Literal(name)
 export type Relayed = RelayedName;
 
 /** What the network in between seems to block: WireGuard by its bytes, UDP, or flows of UDP that last. */
-export const Blocked = Type.Union([Type.Literal("wireguard"), Type.Literal("udp"), Type.Literal("flows")]);
+export const Blocked = enumOf(["wireguard", "udp", "flows"]);
 export type Blocked = Static<typeof Blocked>;
 
 /** A way of a relay, or `plain`: WireGuard itself, by UDP. */
@@ -57,7 +48,7 @@ export const TRANSPORTS: readonly Transport[] = Transport.anyOf.map((each) => ea
 /**
  * Whether a tunnel's keys are made safe from quantum computers: not, if the server can, or else nothing is carried.
  */
-export const Quantum = Type.Union([Type.Literal("off"), Type.Literal("on"), Type.Literal("require")]);
+export const Quantum = enumOf(["off", "on", "require"]);
 export type Quantum = Static<typeof Quantum>;
 export const QUANTUM: readonly Quantum[] = ["off", "on", "require"];
 

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
+import { enumOf } from "../base/enum.ts";
 import { Name, Shown } from "../base/name.ts";
 import { savedJson } from "../base/saved.ts";
 import { MAIN_SLOT, MAX_TUNNELS } from "../network/slot.ts";
@@ -32,7 +33,7 @@ export const Connection = Type.Object({
   /** How it is to be reached, if that was requested. */
   transport: Type.Optional(Wish),
   /** How its keys are to be, if that was requested. */
-  quantum: Type.Optional(Type.Union([Type.Literal("on"), Type.Literal("require")])),
+  quantum: Type.Optional(enumOf(["on", "require"])),
   /** The targets of which this is one; missing if it is the only one. */
   order: Type.Optional(SavedOrder),
   /** The server, if its provider assigned the configuration for this connection only. */

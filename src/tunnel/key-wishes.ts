@@ -1,11 +1,12 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
+import { enumOf } from "../base/enum.ts";
 import { type BackedUp, type Change, rowChanges, Saved } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { stricter } from "../servers/quantum.ts";
 import { isTunnelName } from "./name.ts";
 
-const Wishes = Type.Record(Type.String(), Type.Union([Type.Literal("on"), Type.Literal("require")]));
+const Wishes = Type.Record(Type.String(), enumOf(["on", "require"]));
 type Wishes = Readonly<Static<typeof Wishes>>;
 const wishes = checkerOf(Wishes);
 

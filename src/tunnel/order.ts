@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
+import { enumOf } from "../base/enum.ts";
 import { Shown } from "../base/name.ts";
 import { objectOf } from "../base/object.ts";
 import { Provider, VIA, Wish } from "../servers/schema.ts";
@@ -17,7 +18,7 @@ export const OrderTarget = objectOf({
 export type OrderTarget = Static<typeof OrderTarget>;
 
 /** Why a tunnel leaves a target whose server answers. */
-export const MoveWhen = Type.Union([Type.Literal("slow"), Type.Literal("lossy")]);
+export const MoveWhen = enumOf(["slow", "lossy"]);
 export type MoveWhen = Static<typeof MoveWhen>;
 /** In the order in which they are kept, so that the same wish has the same form. */
 export const MOVES_WHEN: readonly MoveWhen[] = ["slow", "lossy"];

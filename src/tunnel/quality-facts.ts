@@ -1,8 +1,9 @@
 import { type Static, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { type Rows, schemaOf } from "../base/fact.ts";
 import { objectOf } from "../base/object.ts";
 
-const State = Type.Union([Type.Literal("good"), Type.Literal("slow"), Type.Literal("lossy")]);
+const State = enumOf(["good", "slow", "lossy"]);
 const Milliseconds = Type.Union([Type.Number({ minimum: 0 }), Type.Null()]);
 
 /** Figures stand in the topic of their way. */

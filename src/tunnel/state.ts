@@ -1,21 +1,13 @@
-import { type Static, Type } from "typebox";
+import type { Static } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Moved } from "./moved.ts";
 import type { Session } from "./session.ts";
 
-export const StateName = Type.Union(
-  [
-    Type.Literal("disconnected"),
-    Type.Literal("connecting"),
-    Type.Literal("connected"),
-    Type.Literal("reconnecting"),
-    Type.Literal("failed"),
-  ],
-  {
-    description:
-      "`reconnecting` while its server is tried until it answers; `failed` after a connect that did not succeed",
-  },
-);
+export const StateName = enumOf(["disconnected", "connecting", "connected", "reconnecting", "failed"], {
+  description:
+    "`reconnecting` while its server is tried until it answers; `failed` after a connect that did not succeed",
+});
 export type StateName = Static<typeof StateName>;
 export const STATES: readonly StateName[] = StateName.anyOf.map((each) => each.const);
 

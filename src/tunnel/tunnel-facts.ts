@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { isIpv4 } from "../base/address.ts";
+import { enumOf } from "../base/enum.ts";
 import { facts, inOrder } from "../base/fact.ts";
 import { objectOf } from "../base/object.ts";
 import { Blocked, Provider, type Quantum, Relayed, VIA, Wish } from "../servers/schema.ts";
@@ -209,7 +210,7 @@ const ROW = facts<SeenTunnel>()({
     of: ({ spec }) => spec?.transport,
   },
   wanted_quantum: {
-    schema: Type.Optional(Type.Union([Type.Literal("on"), Type.Literal("require")])),
+    schema: Type.Optional(enumOf(["on", "require"])),
     description:
       "whether keys that are safe from quantum computers are wanted (`on`) or required (`require`); missing for `off`",
     of: ({ wantedQuantum: wanted }) => (wanted === "off" ? undefined : wanted),

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { allSaid, said, type Voice } from "../shared/saying.ts";
 import type { Verdict as Judged, TunnelFacts } from "../shared/verdict.ts";
@@ -6,18 +7,8 @@ import { type Around, textsOf } from "../shared/verdict-texts.ts";
 
 /** The verdict on the home, as every surface shows it. */
 export const Verdict = objectOf({
-  name: Type.Union(
-    [
-      Type.Literal("protected"),
-      Type.Literal("unused"),
-      Type.Literal("moving"),
-      Type.Literal("partly"),
-      Type.Literal("stalled"),
-      Type.Literal("blocked"),
-      Type.Literal("weakened"),
-      Type.Literal("exposed"),
-      Type.Literal("unknown"),
-    ],
+  name: enumOf(
+    ["protected", "unused", "moving", "partly", "stalled", "blocked", "weakened", "exposed", "unknown"],
     { description: "`partly` if some devices have no internet, `stalled` if no tunnel carries anything" },
   ),
   title: Type.String({ examples: ["37 devices have no internet"] }),

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { checkerOf } from "../../base/checker.ts";
+import { enumOf } from "../../base/enum.ts";
 import { checked, type Outcome, type Reading, readingOf } from "./entry.ts";
 
 /** Distinguishes this list from other arrays. */
@@ -17,9 +18,7 @@ const wireguard = checkerOf(
   }),
 );
 
-const otherKind = checkerOf(
-  Type.Object({ type: Type.Union([Type.Literal("openvpn"), Type.Literal("bridge")]) }),
-);
+const otherKind = checkerOf(Type.Object({ type: enumOf(["openvpn", "bridge"]) }));
 
 /** Every relay listens there. */
 const PORT = 51820;
