@@ -343,13 +343,3 @@ export function alertKinds(): Record<AlertCode, AlertKind> {
   const kinds = Object.entries(ALERTS).map(([code, { kind }]) => [code, kind]);
   return Object.fromEntries(kinds) as Record<AlertCode, AlertKind>;
 }
-
-/** The sentences of all alerts in English, by the keys of the catalogues: the code, with `what` after a dot. */
-export function alertTexts(): Record<string, string> {
-  const all = Object.entries<Sentences>(ALERTS).flatMap(([code, row]) =>
-    "text" in row
-      ? [[code, row.text]]
-      : Object.entries(row.texts).map(([what, text]) => [`${code}.${what}`, text]),
-  );
-  return Object.fromEntries(all);
-}

@@ -426,12 +426,3 @@ export function findingText<Code extends FindingCode>(code: Code, args: FindingA
   const { text, advice }: Row = FINDINGS[code];
   return { found: english(text, args), advice: advice === undefined ? null : english(advice, args) };
 }
-
-/** The sentences of all findings in English, by the keys of the catalogues: the code, and with `.advice` what to do. */
-export function findingTexts(): Record<string, string> {
-  const all = Object.entries<Row>(FINDINGS).flatMap(([code, { text, advice }]) => [
-    [code, text],
-    ...(advice === undefined ? [] : [[`${code}.advice`, advice]]),
-  ]);
-  return Object.fromEntries(all);
-}

@@ -43,12 +43,6 @@ export const CHECKS = {
 } as const satisfies Record<string, Row>;
 export type CheckName = keyof typeof CHECKS;
 
-/** The titles in English, by the keys of the catalogues. Those of tunnels have their names. */
-export function checkTitles(): Record<string, string> {
-  const titles = Object.entries(CHECKS).filter(([name]) => name !== "tunnel");
-  return Object.fromEntries(titles.map(([name, { title }]) => [`check_${name}`, title]));
-}
-
 /**
  * The same checks. A fault that follows from another one names it, and has no advice of its own, because that would
  * mislead.

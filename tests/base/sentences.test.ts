@@ -1,18 +1,16 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { alertTexts } from "../../src/base/alert-rows.ts";
 import { translationIn } from "../../src/base/language.ts";
-import { findingTexts } from "../../src/checks/finding-rows.ts";
-import { checkTitles } from "../../src/checks/rows.ts";
 import { NOTICES } from "../../src/notifications/notices.ts";
 import { LANGUAGE_NAMES } from "../../src/shared/languages.ts";
 import { type Needs, needsOf } from "../page/messages.ts";
+import { ALERT_TEXTS, CHECK_TITLES, FINDING_TEXTS } from "./sentence-rows.ts";
 
 const SOURCE = join(import.meta.dir, "../../src");
 /** What every view may tell, and what only the view of checks tells, in English. */
 const CATALOGUES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  "shared/sentences/sentences": { ...alertTexts(), ...NOTICES, ...checkTitles() },
-  "shared/sentences/findings": findingTexts(),
+  "shared/sentences/sentences": { ...ALERT_TEXTS, ...NOTICES, ...CHECK_TITLES },
+  "shared/sentences/findings": FINDING_TEXTS,
 };
 const LANGUAGES = Object.keys(LANGUAGE_NAMES).filter((each) => each !== "en");
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
-import { ALERTS, alertTexts } from "../../src/base/alert-rows.ts";
+import { ALERTS } from "../../src/base/alert-rows.ts";
 import { type Rows, schemaOf } from "../../src/base/fact.ts";
 import { FINDINGS } from "../../src/checks/finding-rows.ts";
 import { CHECKS } from "../../src/checks/rows.ts";
@@ -11,6 +11,7 @@ import { METRICS } from "../../src/http/metrics.ts";
 import { GATEWAY_FACTS, MAIN_FACTS, ROOM_FACTS } from "../../src/tunnel/gateway-facts.ts";
 import { QUALITY_FACTS } from "../../src/tunnel/quality-facts.ts";
 import { TUNNEL_FACTS } from "../../src/tunnel/tunnel-facts.ts";
+import { ALERT_TEXTS } from "../base/sentence-rows.ts";
 import { needsOf } from "../page/messages.ts";
 
 // Tables of the docs that are made from the rows of facts. In a page, each stands between `<!-- facts: name -->` and
@@ -99,7 +100,7 @@ function partsOf({ anyOf = [], properties = {} }: FieldSchema): string {
 
 /** Each alert with the arguments of all its sentences. */
 function alertLines(): Line[] {
-  const texts = Object.entries(alertTexts());
+  const texts = Object.entries(ALERT_TEXTS);
   return Object.entries(ALERTS).map(([code, { title, level }]) => {
     const own = texts.filter(([key]) => key === code || key.startsWith(`${code}.`));
     const names = new Set(own.flatMap(([, text]) => [...needsOf(text).names]));
