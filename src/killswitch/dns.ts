@@ -76,13 +76,10 @@ export function dnsChains(policy: Policy): string[] {
   ];
 }
 
-/** A match for redirected queries, and for errors about their answers, which fails at once for nearly all other packets. */
+/** A match for redirected queries, which fails at once for nearly all other packets. */
 export const REDIRECTED = "ct status dnat";
 
-/**
- * The output chain still sees the interface from before the redirection, and here it is the actual one. The kernel's own
- * ICMP errors about answers are redirected like the queries.
- */
+/** The output chain still sees the interface from before the redirection, and here it is the actual one. */
 export function keepDnsInside(policy: Policy, name: string): string {
   const tunnels = policy.carrying.map((tunnel) => tunnel.interface);
   return chain(name, null, [
@@ -90,10 +87,6 @@ export function keepDnsInside(policy: Policy, name: string): string {
     ...permitDirectDns(policy),
     'oifname "lo" return comment "to the gateway\'s own resolver"',
     `${DNS} drop comment "redirected DNS queries leave only through the tunnel"`,
-    ...["icmp", "ipv6-icmp"].map(
-      (protocol) =>
-        `ct direction original meta l4proto ${protocol} ct original proto-dst 53 drop comment "errors about their answers leave only through the tunnel"`,
-    ),
   ]);
 }
 

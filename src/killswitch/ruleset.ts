@@ -25,7 +25,7 @@ export function rulesetOf(policy: Policy): string {
     ...askerSets(policy),
     ...prerouting(policy),
     ...refuseUnrouted(policy),
-    ...exitChains(policy),
+    ...exitChains(policy, true),
     unmarkReplies(policy),
     input(policy),
     ...forward(policy),
@@ -44,7 +44,7 @@ export function openRulesetOf(policy: Policy): string {
         ...deviceSets(policy),
         ...askerSets(policy),
         ...openPrerouting(policy),
-        ...exitChains(policy),
+        ...exitChains(policy, false),
       ])
     : REPLACE;
 }
@@ -56,7 +56,7 @@ export function isUsed(policy: Policy): boolean {
   return endpoints.length > 0 || isAnyDirect(policy) || isServing;
 }
 
-function exitChains(policy: Policy): string[] {
+function exitChains(policy: Policy, blocks: boolean): string[] {
   const { carrying, remote } = policy;
   if (!isUsed({ ...policy, endpoints: carrying })) return [];
   return [
@@ -66,7 +66,7 @@ function exitChains(policy: Policy): string[] {
     ...dnsChains(policy),
     ...refuseUnasked(policy),
     sourceNat(policy),
-    ...checkLeaving(policy),
+    ...checkLeaving(policy, blocks),
   ];
 }
 

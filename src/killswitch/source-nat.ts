@@ -1,7 +1,8 @@
 import { familyOf } from "../base/address.ts";
 import { keepDirectTranslated, masqueradeDirect } from "./direct.ts";
 import { keepDnsInside, REDIRECTED } from "./dns.ts";
-import { among, chain, headerOf, namesOf } from "./match.ts";
+import { clientLinks } from "./link.ts";
+import { among, chain, headerOf, namesOf, on, toEach } from "./match.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 import { masqueradeRemote } from "./remote.ts";
 import { keepRemotePortFree } from "./remote-socket.ts";
@@ -10,6 +11,7 @@ import { keepRemotePortFree } from "./remote-socket.ts";
 const BEFORE_OTHERS = "srcnat - 10";
 const BEHIND_ALL = "srcnat + 10";
 const REDIRECTED_DNS = "redirected_dns";
+const OWN_ERRORS = "own_errors";
 
 /** Runs after routing, for the first packet of each connection. */
 export function sourceNat(policy: Policy): string {
@@ -31,21 +33,44 @@ export function sourceNat(policy: Policy): string {
  * no connection whose first packet is dropped here, so the next packet has another chance. This is not a NAT chain,
  * because the kernel skips those for a connection that a NAT chain of another program has translated.
  */
-export function checkLeaving(policy: Policy): string[] {
+export function checkLeaving(policy: Policy, blocks: boolean): string[] {
   const { carrying, lans, uplink } = policy;
   const inside = namesOf(lans).filter((link) => link !== uplink);
   const ways = [...ownAddressesLeave(carrying), ...keepDirectTranslated(policy)];
   return [
     chain("check_leaving", `type filter hook postrouting priority ${BEHIND_ALL}; policy accept;`, [
-      `${REDIRECTED} jump ${REDIRECTED_DNS} comment "redirected DNS queries, and errors about them"`,
+      `${REDIRECTED} jump ${REDIRECTED_DNS} comment "redirected DNS queries"`,
       // One tunnel takes no longer than this rule.
       ...(carrying.length < 2
         ? []
         : among("oifname", inside).map((to) => `${to} accept comment "to the LAN"`)),
       ...ways,
+      `ct state related ct status snat,dnat jump ${OWN_ERRORS} comment "errors about translated packets"`,
     ]),
     keepDnsInside(policy, REDIRECTED_DNS),
+    keepErrorsInside(policy, blocks),
   ];
+}
+
+/**
+ * The kernel's own ICMP errors and resets belong to the connection of the packet that they are about. NAT leads them to
+ * where that packet came from, and the output chain still sees the interface from before. What leaves by a tunnel has
+ * been checked already. Without the kill switch, containers get the errors about what they send.
+ */
+function keepErrorsInside(policy: Policy, blocks: boolean): string {
+  const { lans, remote, uplink } = policy;
+  const toDevices = lans.flatMap((lan) => toEach(lan.interface, lan.prefixes));
+  const links = ["lo", ...(remote === undefined ? [] : [remote.interface])];
+  return chain(OWN_ERRORS, null, [
+    ...among("iifname", clientLinks(policy)).map(
+      (from) => `${from} return comment "a device's, not the gateway's"`,
+    ),
+    ...among("oifname", links).map((to) => `${to} return comment "not outside"`),
+    ...toDevices.map((to) => `${to} return comment "to the device that has sent the packet"`),
+    ...(blocks ? [""] : on("oifname", uplink).map((to) => `${to} `)).map(
+      (outside) => `${outside}drop comment "errors about what devices send do not leave outside the tunnel"`,
+    ),
+  ]);
 }
 
 /** Sets of interfaces with addresses: however many tunnels there are, a packet passes one look-up. */

@@ -1,6 +1,7 @@
 import { expect } from "bun:test";
 import { inject } from "../../lab/injector.ts";
 import { datagramFrame } from "../../lab/packet.ts";
+import { until } from "../../lab/until.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
 import type { Host } from "../../src/system/host.ts";
@@ -91,8 +92,59 @@ needsNamespaces.test.each(ASKED)(
   PATIENCE_MS,
 );
 
-async function errors(host: Host): Promise<number> {
-  const listing = await host.run(["nft", "list", "chain", "inet", "other", "count"]);
+/** A device's destination where nobody answers, and the device. */
+const UNANSWERED = [
+  ["203.0.113.80", "192.168.7.50"],
+  ["2001:db8:9::80", "fd00:7::50"],
+] as const;
+const COUNT_OWN_ERRORS = `table inet made {
+  chain count {
+    type filter hook output priority 0;
+    oifname "lo" icmp type destination-unreachable counter
+    oifname "lo" icmpv6 type destination-unreachable counter
+  }
+}`;
+
+needsNamespaces.test.each(UNANSWERED)(
+  "an ICMP error about a device's translated packet does not leave by the uplink, where a route of DHCP's leads to the device, %s",
+  (to, device) =>
+    inNamespace(async (host) => {
+      const [way, family] = to.includes(":") ? ["-6", "ipv6"] : ["-4", "ipv4"];
+      await host.run(["ip", "-batch", "-"], { stdin: `${[...LINKS, ...WITH_IPV6].join("\n")}\n` });
+      await host.run(["ip", way, "route", "replace", "default", "dev", "wg0"]);
+      await host.run(["ip", way, "route", "add", device, "dev", "up0"]);
+      await host.run([
+        ...["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"],
+        ...["all", "lan0", "up0", "wg0"].map((name) => `net.ipv4.conf.${name}.rp_filter=0`),
+        `net.${family}.neigh.wg0.retrans_time_ms=20`,
+      ]);
+      await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.connected) });
+      await host.run(["nft", "-f", "-"], { stdin: COUNT_ERRORS });
+      await host.run(["nft", "-f", "-"], { stdin: COUNT_OWN_ERRORS });
+      const [link] = JSON.parse(await host.run(["ip", "-j", "link", "show", "lan0"]));
+      const namespace = (await host.run(["ip", "netns", "identify"])).trim();
+      const sent = async (sourcePort: number) => {
+        const before = await errors(host, "made");
+        await inject(namespace, "peer0", [
+          datagramFrame({
+            ...{ fromMac: DEVICE, toMac: link.address.replaceAll(":", ""), from: device, to },
+            ...{ sourcePort, targetPort: 9, payload: "x" },
+          }),
+        ]);
+        await until(async () => (await errors(host, "made")) > before);
+      };
+      await sent(40_000);
+      expect(await errors(host)).toBe(0);
+      // Positive control: only this chain holds it back.
+      await host.run(["nft", "flush", "chain", "inet", "portcullis", "check_leaving"]);
+      await sent(40_001);
+      expect(await errors(host)).toBeGreaterThan(0);
+    }),
+  PATIENCE_MS,
+);
+
+async function errors(host: Host, table: "made" | "other" = "other"): Promise<number> {
+  const listing = await host.run(["nft", "list", "chain", "inet", table, "count"]);
   return [...listing.matchAll(/counter packets (\d+)/g)].reduce(
     (sum, [, packets]) => sum + Number(packets),
     0,

@@ -14,10 +14,10 @@ export function ownLeaves(walks: Walks, policy: Policy, family: Family): Questio
   return [null, uplink].flatMap((bound) =>
     walks
       .sent(family, uplink, bound)
-      .map((walk, at) =>
+      .map((walk) =>
         asked(
           "c",
-          `gateway > ${uplink}${bound === null ? "" : ", bound"} (${at})`,
+          `gateway > ${uplink}, first ${walk.first}${bound === null ? "" : ", bound"}`,
           walk,
           no(isPermitted(policy, walk.packet)),
         ),
@@ -50,10 +50,10 @@ export function ownEntersTunnel(walks: Walks, policy: Policy, family: Family): Q
   return policy.carrying.flatMap((tunnel) =>
     walks
       .sent(family, tunnel.interface)
-      .map((walk, at) =>
+      .map((walk) =>
         asked(
           "c",
-          `gateway > ${tunnel.interface} (${at})`,
+          `gateway > ${tunnel.interface}, first ${walk.first}`,
           walk,
           no(isOneOf(walk.packet.src, tunnel.addresses, family)),
         ),

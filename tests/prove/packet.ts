@@ -10,6 +10,7 @@ import {
   FALSE,
   fresh,
   implies,
+  masked,
   no,
   same,
   type Term,
@@ -130,8 +131,18 @@ export function isMulticast({ family, dst }: Packet): Term {
     : within(dst, 0xffn << 120n, 8);
 }
 
+/** What the rules can do with addresses of a family. */
+export interface Translations {
+  targets: readonly bigint[];
+  masquerades: boolean;
+}
+
 /** What conntrack can say of a packet, each line with the kernel's function. docs/proof.md has the assumptions to know. */
-export function conntrackSays(packet: Packet, own: readonly bigint[], targets: readonly bigint[]): Term[] {
+export function conntrackSays(
+  packet: Packet,
+  own: readonly bigint[],
+  { targets, masquerades }: Translations,
+): Term[] {
   const { start, original, isReply, isFirst, isDnat, isSnat, family } = packet;
   const isKnown = isState(packet, "established", "related", "new");
   const isOwn = (address: Term, those: readonly bigint[]) =>
@@ -142,10 +153,14 @@ export function conntrackSays(packet: Packet, own: readonly bigint[], targets: r
     either(isKnown, isState(packet, "invalid", "untracked")),
     // resolve_normal_ct: an answer is never new.
     implies(isState(packet, "new"), no(isReply)),
-    // nf_nat_inet_fn: what is not new has been translated. There are no helpers, so what is related is an ICMP error.
+    // nf_nat_inet_fn: what is not new has been translated.
     implies(isFirst, both(isState(packet, "new"), no(isDnat), no(isSnat))),
     implies(no(isKnown), both(no(isDnat), no(isSnat), no(isReply))),
-    implies(isState(packet, "related"), isProtocol(packet, family === 4 ? ICMP : ICMPV6)),
+    // There are no helpers, so what is related is an ICMP error, or a reset of the gateway's own (nf_send_reset).
+    implies(
+      isState(packet, "related"),
+      either(isProtocol(packet, family === 4 ? ICMP : ICMPV6), isOwnReset(packet)),
+    ),
     // nf_ct_get_tuple: in the original direction, a packet that is no error has the original tuple.
     implies(
       both(isState(packet, "new", "established"), no(isReply)),
@@ -156,10 +171,16 @@ export function conntrackSays(packet: Packet, own: readonly bigint[], targets: r
     // Connections were translated by these rules: conntrack is flushed when rules change.
     implies(both(isDnat, isReply, no(isState(packet, "related"))), isOwn(start.src, targets)),
     implies(isDnat, bool(targets.length > 0)),
+    implies(isSnat, bool(masquerades)),
     ...repliesGoBack(packet, isKnown),
     sameTruth(isState(packet, "untracked"), isDiscovery(packet)),
     no(isProtocol(packet, family === 4 ? ICMPV6 : ICMP)),
   ];
+}
+
+function isOwnReset(packet: Packet): Term {
+  if (packet.iif !== "lo") return FALSE;
+  return both(isProtocol(packet, TCP), no(same(masked(packet.tcpFlags, 4), 0)));
 }
 
 /** An address that is not translated is the connection's own. */

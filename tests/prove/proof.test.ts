@@ -44,10 +44,10 @@ slow.describe.skipIf(isMissing)("a ruleset is refuted", () => {
       "(d) IPv4 lan0 > a tunnel's address",
     ],
     [
-      "that lets errors about redirected questions leave",
+      "that lets errors about translated packets leave",
       "a rule less",
-      "redirected_dns: ct direction original meta l4proto icmp ",
-      "(c) IPv4 gateway > up0 (4)",
+      "check_leaving: ct state related ct status snat,dnat jump own_errors",
+      "(c) IPv4 gateway > up0, first lo",
     ],
   ])("%s", async (_, kind, of, question) => {
     const mutant = mutantWith(CONNECTED.ruleset, kind, of);

@@ -11,6 +11,7 @@ import {
   isState,
   newPacket,
   type Packet,
+  type Translations,
 } from "./packet.ts";
 import type { Ways } from "./routing.ts";
 import {
@@ -45,12 +46,18 @@ export interface Walk {
   learned: Record<Invariant, Term>;
 }
 
+/** Of the gateway's own packet, with the interface that its first route leads to. */
+export interface Sent extends Walk {
+  first: string;
+}
+
 export class Walks {
-  private readonly targets: Readonly<Record<Family, readonly bigint[]>>;
+  private readonly translations: Readonly<Record<Family, Translations>>;
   private readonly own: Readonly<Record<Family, readonly string[]>>;
   private readonly connections: Connections;
   private readonly entered = new Map<string, Walk & { ways: Ways }>();
-  private readonly done = new Map<string, Walk[]>();
+  private readonly done = new Map<string, Walk>();
+  private readonly allSent = new Map<string, Sent[]>();
 
   constructor(
     readonly machine: Machine,
@@ -59,7 +66,7 @@ export class Walks {
     const addresses = [...machine.links.values()].flatMap((link) => link.addresses);
     const ofFamily = (family: Family) => addresses.filter((each) => each.includes(":") === (family === 6));
     this.own = { 4: ofFamily(4), 6: ofFamily(6) };
-    this.targets = { 4: targetsIn(machine, 4), 6: targetsIn(machine, 6) };
+    this.translations = { 4: translationsIn(machine, 4), 6: translationsIn(machine, 6) };
     this.connections = new Connections(policy, oneWayZonesIn(machine));
   }
 
@@ -88,25 +95,28 @@ export class Walks {
   }
 
   forwarded(family: Family, iif: string, oif: string): Walk {
-    return this.once(`${family} ${iif} ${oif}`, () => [this.forward(family, iif, oif)])[0] ?? never();
+    return this.once(`${family} ${iif} ${oif}`, () => this.forward(family, iif, oif));
   }
 
   delivered(family: Family, iif: string): Walk {
-    return this.once(`${family} ${iif}`, () => [this.deliver(family, iif)])[0] ?? never();
+    return this.once(`${family} ${iif}`, () => this.deliver(family, iif));
   }
 
   /**
    * The gateway's own packet that leaves by `oif`, one walk for each first route, which decides what the output chains
    * see. A destination that NAT has changed is routed again, without ports.
    */
-  sent(family: Family, oif: string, bound: string | null = null): Walk[] {
-    return this.once(`${family} lo ${oif} ${bound}`, () => this.send(family, oif, bound));
+  sent(family: Family, oif: string, bound: string | null = null): Sent[] {
+    const key = `${family} ${oif} ${bound}`;
+    const walks = this.allSent.get(key) ?? this.send(family, oif, bound);
+    this.allSent.set(key, walks);
+    return walks;
   }
 
-  private once(key: string, make: () => Walk[]): Walk[] {
-    const walks = this.done.get(key) ?? make();
-    this.done.set(key, walks);
-    return walks;
+  private once(key: string, make: () => Walk): Walk {
+    const walk = this.done.get(key) ?? make();
+    this.done.set(key, walk);
+    return walk;
   }
 
   private all(): Walk[] {
@@ -145,7 +155,7 @@ export class Walks {
     };
   }
 
-  private send(family: Family, oif: string, bound: string | null): Walk[] {
+  private send(family: Family, oif: string, bound: string | null): Sent[] {
     const begin = newPacket(family, "lo", fresh("mark", 32));
     const assumed = [...this.kernel(begin), this.fromOwn(begin)];
     const first = this.waysOut(begin, bound, true);
@@ -154,7 +164,7 @@ export class Walks {
       if (way === FALSE) return [];
       const walk = { packet: { ...begin }, arrives: way, assumed: [...assumed], learned: nothingYet() };
       const arrives = this.throughOutput(walk, { first: link, oif, bound });
-      return arrives === FALSE ? [] : { ...walk, arrives: this.leave(walk, arrives, oif) };
+      return arrives === FALSE ? [] : { ...walk, first: link, arrives: this.leave(walk, arrives, oif) };
     });
   }
 
@@ -173,10 +183,13 @@ export class Walks {
     const filtered = pass(tracked, DSTNAT, Infinity);
     if (packet.mark !== mark)
       throw new Unknown("a mark that the output chains set, which needs another route");
-    if (packet.dst === before) return first === oif ? filtered : FALSE;
     const isSame = same(packet.dst, before);
+    // nf_nat_ipv4_local_fn compares the connection's addresses, not what the packet had before.
+    const isTranslated = both(hasConnection(packet), choose(packet.isReply, packet.isSnat, packet.isDnat));
+    const isRoutedAgain = either(no(isSame), isTranslated);
+    if (isRoutedAgain === FALSE) return first === oif ? filtered : FALSE;
     const again = this.waysOut(packet, bound, false).get(oif) ?? FALSE;
-    return both(filtered, either(first === oif ? isSame : FALSE, both(no(isSame), again)));
+    return both(filtered, either(first === oif ? isSame : FALSE, both(isRoutedAgain, again)));
   }
 
   /** Prerouting, and the look-up after it. */
@@ -210,7 +223,7 @@ export class Walks {
   }
 
   private kernel(packet: Packet): Term[] {
-    return conntrackSays(packet, this.own[packet.family].map(addressBits), this.targets[packet.family]);
+    return conntrackSays(packet, this.own[packet.family].map(addressBits), this.translations[packet.family]);
   }
 
   private leave(walk: Walk, alive: Term, oif: string): Term {
@@ -233,9 +246,17 @@ export class Walks {
     assumed.push(either(same(other, 0), this.connections.isOneWay(other)));
     const isOpen = either(packet.isZoneOneWay, same(packet.zone, 0));
     packet.zone = choose(both(packet.isReply, isOpen), other, packet.zone);
+    if (packet.iif === "lo") this.attach(packet);
     for (const invariant of INVARIANTS)
       if (invariant !== "destination led")
         learned[invariant] = this.connections.meets(invariant, packet, packet);
+  }
+
+  /** nf_conntrack_attach: the gateway's own errors and resets have the connection of the packet that they are about. */
+  private attach(packet: Packet): void {
+    const isRelated = isState(packet, "related");
+    packet.zone = choose(isRelated, fresh("its zone", 16), packet.zone);
+    packet.isTracked = either(isRelated, packet.isTracked);
   }
 
   /** A known connection's packet is translated as its first one was, or back. */
@@ -287,14 +308,12 @@ export class Walks {
     // source, and whatever a bound IPv4 socket sends without a route.
     const aside = packet.family === 4 ? isMulticast(packet) : isDiscovery(packet);
     const refused = bound !== null && packet.family === 4 ? (ways.get("refused") ?? FALSE) : FALSE;
+    // What the gateway sends to itself leaves by the loopback, and NAT may still lead it elsewhere.
+    ways.set("lo", either(ways.get("lo") ?? FALSE, ways.get("local") ?? FALSE));
     for (const link of bound === null ? this.links : [bound])
       ways.set(link, either(ways.get(link) ?? FALSE, both(aside, fresh("by link")), refused));
     return ways;
   }
-}
-
-function never(): never {
-  throw new Error("a walk has one end");
 }
 
 function oneWayZonesIn({ ruleset }: Machine): Zone[] {
@@ -309,15 +328,15 @@ function oneWayZonesIn({ ruleset }: Machine): Zone[] {
   });
 }
 
-/** Where rules for destinations lead to. */
-function targetsIn({ ruleset }: Machine, family: Family): bigint[] {
-  const statements = [...(ruleset?.chains.values() ?? [])].flatMap(({ rules }) =>
-    rules.flatMap((rule) => rule.statements),
+/** Where rules for destinations lead to, and whether any changes sources. */
+function translationsIn({ ruleset }: Machine, family: Family): Translations {
+  const verdicts = [...(ruleset?.chains.values() ?? [])].flatMap(({ rules }) =>
+    rules.flatMap(({ statements }) =>
+      statements.flatMap((each) => (each.kind === "verdict" ? [each.verdict] : [])),
+    ),
   );
-  const targets = statements.flatMap((each) =>
-    each.kind === "verdict" && each.verdict.kind === "dnat" && each.verdict.family === family
-      ? addressBits(each.verdict.address)
-      : [],
+  const targets = verdicts.flatMap((each) =>
+    each.kind === "dnat" && each.family === family ? [addressBits(each.address)] : [],
   );
-  return [...new Set(targets)];
+  return { targets: [...new Set(targets)], masquerades: verdicts.some(({ kind }) => kind === "masquerade") };
 }
