@@ -40,6 +40,8 @@ import {
 /** Of one gateway. */
 export interface Machine {
   ruleset: Ruleset | null;
+  /** The one before, by which connections that are still known may have been translated. */
+  earlier: Ruleset | null;
   routing: Routing;
   /** By interface; those without MAC addresses are tunnels and the loopback. */
   links: ReadonlyMap<string, Link>;
@@ -89,9 +91,16 @@ export function passNat(
 
 /** Whether a known connection was translated to this address and port by one of the rules for destinations. */
 export function isTranslatedTo(machine: Machine, packet: Packet, address: Term, port: Term): Term {
-  const { ruleset } = machine;
-  if (ruleset === null) return FALSE;
-  const rules = [...ruleset.chains.values()].flatMap((chain) => chain.rules.map((rule) => ({ chain, rule })));
+  return either(
+    ...[machine.ruleset, machine.earlier].map((ruleset) =>
+      isTranslatedBy({ ...machine, ruleset }, packet, address, port),
+    ),
+  );
+}
+
+function isTranslatedBy(machine: Machine, packet: Packet, address: Term, port: Term): Term {
+  const chains = [...(machine.ruleset?.chains.values() ?? [])];
+  const rules = chains.flatMap((chain) => chain.rules.map((rule) => ({ chain, rule })));
   const made = rules.flatMap(({ chain, rule }) => {
     const verdict = rule.statements.find((each) => each.kind === "verdict");
     if (verdict?.verdict.kind !== "dnat" || chain.hook === null) return [];

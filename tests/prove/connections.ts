@@ -35,7 +35,8 @@ export type Target = Pick<Packet, "dst" | "dport">;
 
 export class Connections {
   constructor(
-    private readonly policy: Policy,
+    /** Of these rules, and of those before. */
+    private readonly policies: readonly Policy[],
     private readonly oneWayZones: readonly Zone[],
   ) {}
 
@@ -48,6 +49,10 @@ export class Connections {
 
   /** The condition under which the packet's connection is as the invariant says. */
   meets(invariant: Invariant, packet: Packet, target: Target): Term {
+    return either(...this.policies.map((policy) => this.meetsOf(policy, invariant, packet, target)));
+  }
+
+  private meetsOf(policy: Policy, invariant: Invariant, packet: Packet, target: Target): Term {
     const { isSnat, isDnat, zone, original, family } = packet;
     switch (invariant) {
       case "source in zone":
@@ -55,49 +60,48 @@ export class Connections {
       case "destination in zone":
         return implies(isDnat, no(same(zone, 0)));
       case "source inside":
-        return implies(isSnat, either(isInside(this.policy, original.src, family), same(original.src, 0)));
+        return implies(isSnat, either(isInside(policy, original.src, family), same(original.src, 0)));
       case "zone inside":
-        return implies(
-          this.isOneWay(zone),
-          either(isInside(this.policy, original.src, family), isDhcp(packet)),
-        );
+        return implies(this.isOneWay(zone), either(isInside(policy, original.src, family), isDhcp(packet)));
       case "destination led":
-        return implies(isDnat, either(same(original.dport, 53), this.isForward(packet, target)));
+        return implies(isDnat, either(same(original.dport, 53), isForward(policy, packet, target)));
       case "question led":
-        return implies(this.isQuestion(packet), isDnat);
+        return implies(isQuestion(policy, packet), isDnat);
     }
   }
+}
 
-  private isForward({ original, zone, family }: Packet, { dst, dport }: Target): Term {
-    const { forwards, endpoints } = this.policy;
-    return either(
-      ...forwards
-        .filter(({ to }) => familyOf(to) === family)
-        .map(({ interface: link, inside, to, port }) => {
-          const own = endpoints.filter((each) => each.interface === link);
-          return both(
-            either(...own.map((each) => same(zone, each.zone))),
-            isOneOf(
-              original.dst,
-              own.flatMap(({ addresses }) => addresses),
-              family,
-            ),
-            ...[same(original.dport, inside), same(dst, addressBits(to)), same(dport, port)],
-          );
-        }),
-    );
-  }
+function isForward(
+  { forwards, endpoints }: Policy,
+  { original, zone, family }: Packet,
+  { dst, dport }: Target,
+): Term {
+  return either(
+    ...forwards
+      .filter(({ to }) => familyOf(to) === family)
+      .map(({ interface: link, inside, to, port }) => {
+        const own = endpoints.filter((each) => each.interface === link);
+        return both(
+          either(...own.map((each) => same(zone, each.zone))),
+          isOneOf(
+            original.dst,
+            own.flatMap(({ addresses }) => addresses),
+            family,
+          ),
+          ...[same(original.dport, inside), same(dst, addressBits(to)), same(dport, port)],
+        );
+      }),
+  );
+}
 
-  private isQuestion(packet: Packet): Term {
-    const { resolver } = this.policy;
-    if (resolver === undefined) return FALSE;
-    const ports = [resolver.port, ...resolver.askers.flatMap(({ port }) => port ?? [])];
-    return both(
-      either(...ports.map((port) => same(packet.zone, port))),
-      ...[isProtocol(packet, TCP, UDP), isState(packet, "new", "established")],
-      same(packet.original.dport, 53),
-    );
-  }
+function isQuestion({ resolver }: Policy, packet: Packet): Term {
+  if (resolver === undefined) return FALSE;
+  const ports = [resolver.port, ...resolver.askers.flatMap(({ port }) => port ?? [])];
+  return both(
+    either(...ports.map((port) => same(packet.zone, port))),
+    ...[isProtocol(packet, TCP, UDP), isState(packet, "new", "established")],
+    same(packet.original.dport, 53),
+  );
 }
 
 /** DHCP with the gateway, whatever address the sender has had elsewhere. */

@@ -4,6 +4,7 @@ import { shown } from "./counterexample.ts";
 import { mutantsOf } from "./mutants.ts";
 import { type Answer, exampleFor, failed, nameOf, type Proof, proveAll, refuted } from "./proof.ts";
 import { type State, stateOf } from "./state.ts";
+import { transitions } from "./transitions.ts";
 
 const [first = "", ...rest] = process.argv.slice(2);
 const isRight = await asked();
@@ -29,13 +30,11 @@ function policyOf(name: string): Policy {
 
 async function askStates(words: readonly string[]): Promise<boolean> {
   const isAsked = (name: string) => words.length === 0 || words.some((word) => name.includes(word));
-  const asked = Object.entries(POLICIES).filter(([name]) => isAsked(name));
+  const states = Object.entries(POLICIES).map(([name, policy]) => stateOf(name, policy));
+  const asked = [...states, ...transitions()].filter(({ name }) => isAsked(name));
   // Nothing that was asked holds as little as something that was refuted.
   if (asked.length === 0) throw new Error(`no state is called ${words.join(" or ")}`);
-  const all = await proveAll(
-    asked.map(([name, policy]) => stateOf(name, policy)),
-    tellProof,
-  );
+  const all = await proveAll(asked, tellProof);
   const byProperty = Map.groupBy(all, ({ question, layer }) => `(${question.property}) ${layer}`);
   for (const [property, answers] of [...byProperty].toSorted())
     console.log(`${property}: ${answers.filter(({ holds }) => holds).length} of ${answers.length} hold`);

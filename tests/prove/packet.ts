@@ -193,6 +193,8 @@ function repliesGoBack(packet: Packet, isKnown: Term): Term[] {
     implies(both(isPart, isReply, no(isSnat)), same(start.dst, original.src)),
     implies(both(isPart, isReply, no(isSnat), hasPorts), same(start.dport, original.sport)),
     implies(both(isPart, isReply, no(isDnat)), same(start.src, original.dst)),
+    // What a socket here answers has come to the gateway, and source NAT is for what leaves it.
+    ...(iif === "lo" ? [no(both(isPart, isReply, isSnat))] : []),
     // nf_conntrack_inet_error: an error goes to where the packet came from that it is about. The gateway's own are not
     // checked, since icmp_glue_bits gives them their connection.
     ...(iif === "lo"

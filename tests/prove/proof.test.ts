@@ -5,8 +5,9 @@ import { type Mutant, mutantWith } from "./mutants.ts";
 import { failed, proveAll, questionsOf, refuted } from "./proof.ts";
 import { parseRoutes, parseRules } from "./routing.ts";
 import { parseRuleset } from "./ruleset.ts";
-import { machineOf, stateOf } from "./state.ts";
+import { machineOf, stateOf, transition } from "./state.ts";
 import { Unknown } from "./terms.ts";
+import { transitions } from "./transitions.ts";
 
 // docs/proof.md has the questions.
 
@@ -27,6 +28,21 @@ slow.test.skipIf(isMissing)(
     expect(answers.length).toBeGreaterThan(3000);
   },
 );
+
+slow.test.skipIf(isMissing)("nor between two states, once the ruleset has been replaced", async () => {
+  const found: string[] = [];
+  await proveAll(transitions(), ({ name }, proof) => {
+    found.push(...failed(proof.answers).map((each) => `${name}: ${each}`));
+  });
+  expect(found).toEqual([]);
+});
+
+slow.test.skipIf(isMissing)("the ruleset of the state before is refuted for the next one", async () => {
+  const next = transition(CONNECTED, stateOf("another uplink", { ...POLICIES.connected, uplink: "up1" }));
+  expect(await refuted({ ...next, ruleset: CONNECTED.ruleset })).toContain(
+    "(c) IPv4 gateway > former up0, first up0",
+  );
+});
 
 slow.describe.skipIf(isMissing)("a ruleset is refuted", () => {
   test.each<[string, Mutant["kind"], string, string]>([

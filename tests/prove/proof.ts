@@ -2,7 +2,7 @@ import { addressBits } from "./address-bits.ts";
 import { INVARIANTS, type Invariant } from "./connections.ts";
 import { isProtocol, UDP } from "./packet.ts";
 import type { Question } from "./question.ts";
-import { OF_BOTH, OF_ROUTING } from "./questions.ts";
+import { OF_BOTH, OF_ROUTING, OF_TRANSITION } from "./questions.ts";
 import { answersTo, exampleOf, type Model } from "./solver.ts";
 import { type Layer, machineOf, type State } from "./state.ts";
 import { atLeast, atMost, same, slice, type Term } from "./terms.ts";
@@ -31,6 +31,8 @@ export interface Proof {
 /** What the firewall proves with any routing, it proves with ours: both layers are asked for the rest only. */
 export async function prove(state: State): Promise<Proof> {
   const firewall = await ask(state, "the firewall alone");
+  // In whatever order its routes follow the firewall, that is one of all routings.
+  if (state.before !== undefined) return firewall;
   const rest = firewall.answers.filter(({ holds }) => !holds).map(({ question }) => nameOf(question));
   const both = rest.length === 0 ? [] : (await ask(state, "both layers", rest)).answers;
   const routing = await ask(state, "routing alone");
@@ -74,9 +76,12 @@ export async function ask(state: State, layer: Layer, only: readonly string[] | 
   // Nearly always all invariants hold, so they are used in the same go.
   const first = await answersTo([...breaches.map((each) => each.conditions), ...conditionsWith(INVARIANTS)]);
   const broken = breaches.flatMap(({ invariant }, at) => (first[at] ? invariant : []));
-  const learned = INVARIANTS.filter((invariant) => !broken.includes(invariant));
+  // In a transition, connections of the state before are known, too.
+  const earlier = state.before === undefined ? INVARIANTS : (await ask(state.before, layer, [])).learned;
+  const learned = earlier.filter((invariant) => !broken.includes(invariant));
   const conditions = conditionsWith(learned);
-  const found = broken.length === 0 ? first.slice(breaches.length) : await answersTo(conditions);
+  const found =
+    learned.length === INVARIANTS.length ? first.slice(breaches.length) : await answersTo(conditions);
   const answers = questions.map((question, at) => ({
     ...{ question, layer, conditions: conditions[at] ?? [] },
     holds: (found[at] === true) === (question.property === "possible"),
@@ -117,10 +122,11 @@ export async function refuted(state: State): Promise<string[]> {
 }
 
 function walksOf(state: State, layer: Layer): Walks {
-  return new Walks(machineOf(state, layer), state.policy);
+  const policies = [state.policy, ...(state.before === undefined ? [] : [state.before.policy])];
+  return new Walks(machineOf(state, layer), policies);
 }
 
-function questionsIn(walks: Walks, { policy }: State, layer: Layer): Question[] {
-  const asks = layer === "routing alone" ? OF_ROUTING : OF_BOTH;
+function questionsIn(walks: Walks, { policy, before }: State, layer: Layer): Question[] {
+  const asks = layer === "routing alone" ? OF_ROUTING : before === undefined ? OF_BOTH : OF_TRANSITION;
   return ([4, 6] as const).flatMap((family) => asks.flatMap((each) => each(walks, policy, family)));
 }

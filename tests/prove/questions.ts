@@ -21,6 +21,33 @@ export const OF_BOTH: readonly Ask[] = [
 /** Of routing alone: what does not depend on what the firewall marks, refuses and translates. */
 export const OF_ROUTING: readonly Ask[] = [leavesBeyondLink, ownLeavesUnmarked];
 
+/** In a transition, besides: what the state before had, and this one does not, is used by nobody. */
+export const OF_TRANSITION: readonly Ask[] = [...OF_BOTH.filter((each) => each !== possible), leavesByFormer];
+
+function leavesByFormer(walks: Walks, policy: Policy, family: Family): Question[] {
+  const { uplink, remote, endpoints } = policy;
+  const own = [
+    ...lanNames(policy),
+    ...endpoints.map((each) => each.interface),
+    uplink,
+    remote?.interface,
+    "lo",
+  ];
+  const others = walks.links.filter((link) => link !== "lo");
+  return others
+    .filter((link) => !own.includes(link))
+    .flatMap((former) => [
+      ...others.flatMap((other) => [
+        asked("b", `${other} > former ${former}`, walks.forwarded(family, other, former), TRUE),
+        asked("e", `former ${former} > ${other}`, walks.forwarded(family, former, other), TRUE),
+      ]),
+      asked("d", `former ${former} > gateway`, walks.delivered(family, former), TRUE),
+      ...walks
+        .sent(family, former)
+        .map((walk) => asked("c", `gateway > former ${former}, first ${walk.first}`, walk, TRUE)),
+    ]);
+}
+
 /** What has to be possible: a proof that nothing moves would prove everything. */
 export function possible(walks: Walks, policy: Policy, family: Family): Question[] {
   const { carrying } = policy;

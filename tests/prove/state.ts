@@ -19,6 +19,8 @@ export interface State {
   /** For `ip -batch -`, of each family. */
   rules: Readonly<Record<Family, string>>;
   routes: Readonly<Record<Family, string>>;
+  /** In a transition, the state before: its interfaces and connections are still there. */
+  before?: State;
 }
 
 /** Which of the two layers is in the kernel. Without the firewall nothing is forwarded but by routing. */
@@ -45,8 +47,13 @@ export function stateOf(name: string, policy: Policy, ruleset?: string): State {
   };
 }
 
-export function machineOf({ policy, ruleset, rules, routes }: State, layer: Layer): Machine {
-  const links = linksOf(policy);
+/** The moment in which the ruleset has been replaced and nothing else, nor yet anything that follows. */
+export function transition(before: State, after: State): State {
+  return { ...after, name: `${before.name} > ${after.name}`, before };
+}
+
+export function machineOf({ policy, ruleset, rules, routes, before }: State, layer: Layer): Machine {
+  const links = merged(linksOf(policy), before === undefined ? new Map() : linksOf(before.policy));
   const names = [...links.keys()];
   const own = [...links.values()].flatMap(({ addresses }) => addresses);
   const ofBoth = <T>(
@@ -56,6 +63,7 @@ export function machineOf({ policy, ruleset, rules, routes }: State, layer: Laye
   return {
     links,
     ruleset: layer === "routing alone" ? null : parseRuleset(ruleset),
+    earlier: before === undefined ? null : parseRuleset(before.ruleset),
     routing:
       layer === "the firewall alone"
         ? new AnyRouting(names, own)
@@ -108,5 +116,15 @@ function linksOf({ lans, uplink, uplinkAddresses, addresses, endpoints, remote }
   if (uplink !== null) add(uplink, true, uplinkAddresses);
   for (const tunnel of endpoints) add(tunnel.interface, false, tunnel.addresses);
   if (remote !== undefined) add(remote.interface, false, remote.addresses);
+  return links;
+}
+
+function merged(one: ReadonlyMap<string, Link>, other: ReadonlyMap<string, Link>): Map<string, Link> {
+  const links = new Map(one);
+  for (const [name, { isEther, addresses }] of other)
+    links.set(name, {
+      isEther,
+      addresses: [...new Set([...(links.get(name)?.addresses ?? []), ...addresses])],
+    });
   return links;
 }

@@ -14,6 +14,7 @@ import {
   type Translations,
 } from "./packet.ts";
 import type { Ways } from "./routing.ts";
+import type { Ruleset, Statement } from "./ruleset.ts";
 import {
   bits,
   both,
@@ -61,13 +62,13 @@ export class Walks {
 
   constructor(
     readonly machine: Machine,
-    policy: Policy,
+    policies: readonly Policy[],
   ) {
     const addresses = [...machine.links.values()].flatMap((link) => link.addresses);
     const ofFamily = (family: Family) => addresses.filter((each) => each.includes(":") === (family === 6));
     this.own = { 4: ofFamily(4), 6: ofFamily(6) };
     this.translations = { 4: translationsIn(machine, 4), 6: translationsIn(machine, 6) };
-    this.connections = new Connections(policy, oneWayZonesIn(machine));
+    this.connections = new Connections(policies, oneWayZonesIn(machine));
   }
 
   get links(): readonly string[] {
@@ -316,11 +317,12 @@ export class Walks {
   }
 }
 
-function oneWayZonesIn({ ruleset }: Machine): Zone[] {
-  const statements = [...(ruleset?.chains.values() ?? [])].flatMap(({ rules }) =>
-    rules.flatMap((rule) => rule.statements),
-  );
-  return statements.flatMap((each): Zone[] => {
+function oneWayZonesIn({ ruleset, earlier }: Machine): Zone[] {
+  return [...zonesOf(ruleset), ...zonesOf(earlier)];
+}
+
+function zonesOf(ruleset: Ruleset | null): Zone[] {
+  return statementsOf(ruleset).flatMap((each): Zone[] => {
     if (each.kind !== "zone" || !each.isOneWay) return [];
     if ("zone" in each.value) return [{ is: Number(each.value.zone) }];
     if ("offset" in each.value) return [{ from: Number(each.value.offset) }];
@@ -329,14 +331,18 @@ function oneWayZonesIn({ ruleset }: Machine): Zone[] {
 }
 
 /** Where rules for destinations lead to, and whether any changes sources. */
-function translationsIn({ ruleset }: Machine, family: Family): Translations {
-  const verdicts = [...(ruleset?.chains.values() ?? [])].flatMap(({ rules }) =>
-    rules.flatMap(({ statements }) =>
-      statements.flatMap((each) => (each.kind === "verdict" ? [each.verdict] : [])),
-    ),
-  );
+function translationsIn({ ruleset, earlier }: Machine, family: Family): Translations {
+  const verdicts = [ruleset, earlier]
+    .flatMap(statementsOf)
+    .flatMap((each) => (each.kind === "verdict" ? [each.verdict] : []));
   const targets = verdicts.flatMap((each) =>
     each.kind === "dnat" && each.family === family ? [addressBits(each.address)] : [],
   );
   return { targets: [...new Set(targets)], masquerades: verdicts.some(({ kind }) => kind === "masquerade") };
+}
+
+function statementsOf(ruleset: Ruleset | null): Statement[] {
+  return [...(ruleset?.chains.values() ?? [])].flatMap(({ rules }) =>
+    rules.flatMap((rule) => rule.statements),
+  );
 }
