@@ -28,6 +28,8 @@ const FLAGS = {
   managedAddress: "10.64.0.2/32",
   logLevel: "error",
 };
+/** Checked once, because that takes longer than much else of a start; each home has a directory of its own. */
+const SETTINGS = settingsFrom(FLAGS);
 
 /** The machine's clock when it starts: its date is no whole second, and far ahead of its monotone clock. */
 const UP_MS = 250;
@@ -81,7 +83,7 @@ export class Home {
     host.links.get("lan0")?.addresses.push("192.168.7.1/24", "fe80::1/64");
     for (const [path, text] of Object.entries({ ...FILES, ...files })) host.files.set(path, text);
     const stateDir = newDirectory();
-    const parts = await partsOn(host, settingsFrom({ ...FLAGS, stateDir, auth }));
+    const parts = await partsOn(host, { ...SETTINGS, stateDir, auth });
     await parts.tunnels.start(parts.catalogue);
     return new Home(host, parts, stateDir, options);
   }
