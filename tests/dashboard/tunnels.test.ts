@@ -87,7 +87,7 @@ test(
     await tab.type("Name", "tv");
     await tab.type("Server, city or country", "Atlantis");
     await tab.click("Add and connect");
-    await tab.shows(`${DIALOG} .outcome.failed`, "there is no server, country or city of this name");
+    await tab.shows(`${DIALOG} .outcome.failed`, "There is no server, country or city of this name");
     await tab.type("Server, city or country", "box-vpn-2");
     await tab.click("Add and connect");
     await tab.shows(TV, "tv Connected to Amsterdam, Netherlands");
