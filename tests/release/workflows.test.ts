@@ -10,6 +10,7 @@ const SETUP = [
 ];
 
 interface Job {
+  permissions?: Record<string, string>;
   strategy?: { matrix: Record<string, string[]> };
   steps: { run?: string; uses?: string }[];
 }
@@ -48,7 +49,20 @@ test("each night the long tests run, many days of the whole gateway, and all lea
   expect(leaks?.strategy?.matrix.options).toEqual(["", ...TRANSPORTS.map((name) => `--transport ${name}`)]);
 });
 
-test("the only action is the checkout, pinned to a commit", async () => {
+test("the only actions are the checkout and the attestation, each pinned to a commit", async () => {
   const actions = new Set((await steps()).flatMap(({ uses }) => uses ?? []));
-  expect([...actions]).toEqual([expect.stringMatching(/^actions\/checkout@[0-9a-f]{40}$/)]);
+  expect([...actions].toSorted()).toEqual([
+    expect.stringMatching(/^actions\/attest-build-provenance@[0-9a-f]{40}$/),
+    expect.stringMatching(/^actions\/checkout@[0-9a-f]{40}$/),
+  ]);
+});
+
+test("a workflow may read the repository, and a job that may change the release may not attest", async () => {
+  for (const file of FILES) {
+    const { permissions } = YAML.parse(await Bun.file(file).text()) as Job;
+    expect(permissions).toEqual({ contents: "read" });
+  }
+  const { release, attest } = await jobsOf(".github/workflows/release.yml");
+  expect(release?.permissions).toEqual({ contents: "write" });
+  expect(attest?.permissions).toEqual({ contents: "read", "id-token": "write", attestations: "write" });
 });
