@@ -39,7 +39,7 @@ interface Import {
 }
 
 /** The folders of `lab/`, in the same way; the first is the folder itself. */
-const LAB_ROOMS = [".", "dashboard", "suite", "boot", "leaks", "random", "soak", "bench"];
+const LAB_ROOMS = [".", "dashboard", "suite", "boot", "leaks", "gateways", "random", "soak", "bench"];
 
 const TEXTS = await textsIn(SRC);
 const FILES = [...TEXTS.keys()];

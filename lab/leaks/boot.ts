@@ -2,10 +2,10 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import { addressesOf } from "../../src/sandbox/addresses.ts";
 import { ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import type { Lab } from "../lab.ts";
 import { PROGRAM } from "../program.ts";
 import { until } from "../until.ts";
-import type { Devices } from "./devices.ts";
-import type { Fresh, FreshScenario } from "./fresh.ts";
+import { type Fresh, type FreshScenario, forgetRedirects } from "./fresh.ts";
 
 /** A connect right after the cable is in may meet a kernel that has not noticed it yet. */
 const CONNECTED_WITHIN_MS = 60_000;
@@ -18,7 +18,7 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
     run: async (fresh) => {
       await control(fresh);
       await network(fresh, "down");
-      await killSwitchOn(fresh);
+      await killSwitchOn(fresh.lab);
       await fresh.guarded(async () => {
         await network(fresh, "up");
         await fresh.observe();
@@ -56,7 +56,8 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
       await powerCut(fresh);
       const up = async (look: (epochs: number[]) => Promise<unknown>) => {
         await network(fresh, "up");
-        await plugged(fresh, devices);
+        const all = devices.all.map((device) => device.namespace);
+        await plugged(fresh.lab, [fresh.lab.namespaces.client, ...all]);
         const epochs = await devices.turn();
         await look(epochs);
         await fresh.observe();
@@ -67,7 +68,7 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
       const open = await fresh.during(() => up((epochs) => until(() => devices.areInClear(epochs))));
       for (const { device, wrong } of open.devices) assert(wrong > 0, `positive control: device ${device}`);
       await network(fresh, "down");
-      await killSwitchOn(fresh);
+      await killSwitchOn(fresh.lab);
       const { devices: boot } = await fresh.guarded(() => up(() => fresh.observe()));
       for (const { device, served } of boot) assert.equal(served, 0, `device ${device} is served at boot`);
       await fresh.guarded(async () => {
@@ -78,9 +79,9 @@ export const BOOT_SCENARIOS: readonly FreshScenario[] = [
   },
 ];
 
-/** The devices notice that their cable has another end as late as the gateway does. */
-async function plugged({ lab }: Fresh, devices: Devices): Promise<void> {
-  for (const namespace of [lab.namespaces.client, ...devices.all.map((device) => device.namespace)])
+/** Devices notice that their cable has another end as late as the gateway does. */
+export async function plugged(lab: Lab, devices: readonly string[]): Promise<void> {
+  for (const namespace of devices)
     await until(async () => {
       const { stdout } = await lab.exec(namespace, ["cat", "/sys/class/net/lan0/operstate"]);
       return stdout === "up\n";
@@ -115,7 +116,7 @@ async function control(fresh: Fresh): Promise<void> {
 }
 
 /** As a network manager leaves them before it has run, and after. */
-async function network(fresh: Fresh, state: "up" | "down"): Promise<void> {
+export async function network(fresh: Pick<Fresh, "lab" | "inside">, state: "up" | "down"): Promise<void> {
   const { lan, uplink } = fresh.lab.sandbox;
   const cards = [...new Set([lan, uplink])];
   if (state === "down") {
@@ -123,7 +124,7 @@ async function network(fresh: Fresh, state: "up" | "down"): Promise<void> {
       await fresh.inside(["ip", "link", "set", card, "down"]);
       await fresh.inside(["ip", "address", "flush", "dev", card]);
     }
-    await fresh.forgetRedirects();
+    await forgetRedirects(fresh.lab);
     return;
   }
   const all = addressesOf(fresh.lab.sandbox);
@@ -133,7 +134,7 @@ async function network(fresh: Fresh, state: "up" | "down"): Promise<void> {
   for (const card of cards) await fresh.inside(["cat", `/sys/class/net/${card}/carrier`]);
 }
 
-async function killSwitchOn({ lab: { sandbox } }: Fresh): Promise<void> {
+export async function killSwitchOn({ sandbox }: Lab): Promise<void> {
   const flags = ["--state-dir", join(sandbox.directory, "state"), "--interface", sandbox.interface];
   const names = ["--lan", sandbox.lan, "--uplink", sandbox.uplink];
   const child = Bun.spawn(sandbox.onGateway([...PROGRAM, "killswitch", "on", ...flags, ...names]), {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import type { FreshScenario } from "./fresh.ts";
+import { type FreshScenario, forgetRedirects } from "./fresh.ts";
 
 /**
  * TCP and UDP flows, from client and gateway, that began while the gateway was a plain router: the kernel knows
@@ -14,7 +14,7 @@ export const FLOWS_BEFORE_THE_SERVICE: FreshScenario = {
     await fresh.control(() => fresh.observe());
     assert.match((await fresh.browse()) ?? "nothing", new RegExp(ROUTER.public4));
     const gateway = await fresh.lab.startGateway();
-    await fresh.forgetRedirects();
+    await forgetRedirects(fresh.lab);
     await fresh.guarded(() => fresh.observe());
     await fresh.guarded(async () => {
       assert.equal((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status, 200);

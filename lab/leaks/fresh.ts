@@ -118,13 +118,6 @@ export class Fresh {
     }
   }
 
-  /** With one card the plain router sends the client an ICMP redirect, which the client remembers for minutes. */
-  async forgetRedirects(): Promise<void> {
-    for (const family of ["-4", "-6"]) {
-      await this.lab.exec(this.lab.namespaces.client, ["ip", family, "route", "flush", "cache"]);
-    }
-  }
-
   async close(): Promise<void> {
     try {
       await Promise.all([...this.traffics.map((traffic) => traffic.stop()), this.devices?.stop()]);
@@ -138,4 +131,10 @@ export class Fresh {
     const traffic = await Promise.all(this.traffics.map((each) => each.count()));
     return { caught: await this.sniffer.count(), traffic, sightings: (await this.devices?.count()) ?? [] };
   }
+}
+
+/** With one card the plain router sends the client an ICMP redirect, which the client remembers for minutes. */
+export async function forgetRedirects(lab: Lab): Promise<void> {
+  for (const family of ["-4", "-6"])
+    await lab.exec(lab.namespaces.client, ["ip", family, "route", "flush", "cache"]);
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import type { Lab } from "../lab.ts";
 import { Wiretap } from "../wiretap.ts";
-import type { FreshScenario } from "./fresh.ts";
+import { type FreshScenario, forgetRedirects } from "./fresh.ts";
 import type { Scenario } from "./stage.ts";
 
 /** Of the client, each of which a plain router would answer with a redirect. */
@@ -52,7 +52,7 @@ export const REDIRECTS_BY_THE_FIREWALL: FreshScenario = {
         while ((await lab.exec(lab.namespaces.gateway, argv)).code === 0);
       }
     }
-    await fresh.forgetRedirects();
+    await forgetRedirects(fresh.lab);
     await fresh.guarded(async () => assert.deepEqual(await redirectsDuring(lab, () => pings(lab)), []));
   },
 };

@@ -4,7 +4,7 @@ import { rulesetOf, TABLE } from "../../src/killswitch/ruleset.ts";
 import { INTERNET, LAN, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { cidrs, ip, ips } from "../../tests/fake/address.ts";
 import { Flood } from "../flood.ts";
-import type { Fresh, FreshScenario } from "./fresh.ts";
+import { type Fresh, type FreshScenario, forgetRedirects } from "./fresh.ts";
 
 /** Each meets thousands of packets on their way through the chains. */
 const RELOADS = 100;
@@ -24,7 +24,7 @@ export const RELOADS_UNDER_A_FLOOD: FreshScenario = {
     const texts = policiesOf(fresh).map(rulesetOf);
     const floods = await control(fresh, texts);
     await load(fresh, texts[0] ?? "");
-    await fresh.forgetRedirects();
+    await forgetRedirects(fresh.lab);
     await fresh.guarded(async () => {
       for (let count = 1; count <= RELOADS; count += 1) await load(fresh, texts[count % texts.length] ?? "");
     });

@@ -1,0 +1,63 @@
+import { EVENTS } from "./events.ts";
+import type { Gateway } from "./gateway.ts";
+import { GATEWAYS } from "./known.ts";
+import { type Event, judged, type Verdict } from "./trial.ts";
+
+const [CONTROL] = GATEWAYS;
+const EVENT_WIDTH = 60;
+const CELL_WIDTH = 16;
+const NOT_CLAIMED = "–";
+
+const words = process.argv.slice(2);
+const isAsked = (name: string) => words.length === 0 || words.some((word) => name.includes(word));
+const asked = GATEWAYS.filter(({ name }) => isAsked(name));
+/** Words that name no gateway select by what happens. */
+const gateways =
+  asked.length === 0 ? GATEWAYS : GATEWAYS.filter((one) => one === CONTROL || asked.includes(one));
+const events = asked.length === 0 ? EVENTS.filter(({ name }) => isAsked(name)) : EVENTS;
+if (events.length === 0) {
+  process.stderr.write(`no gateway and nothing that happens has "${words.join('" or "')}" in its name\n`);
+  process.exit(2);
+}
+print(
+  "devices/gateway itself",
+  gateways.map(({ name }) => name),
+  "",
+);
+let isBroken = false;
+for (const event of events) {
+  const verdicts: (Verdict | string)[] = [];
+  for (const gateway of gateways) verdicts.push(await verdictOf(gateway, event));
+  const [control] = verdicts;
+  const shown = typeof control === "object" && control.devices + control.own === 0 ? "shows nothing" : "";
+  print(event.name, verdicts.map(cell), shown);
+  for (const [index, verdict] of verdicts.entries()) explain(gateways[index], verdict);
+}
+process.exit(isBroken ? 1 : 0);
+
+async function verdictOf(gateway: Gateway, event: Event): Promise<Verdict | string> {
+  if (event.claim !== undefined && gateway !== CONTROL && !gateway.claims.includes(event.claim))
+    return NOT_CLAIMED;
+  return judged(gateway, event).catch((error: unknown) => {
+    isBroken = true;
+    return error instanceof Error ? error.message : String(error);
+  });
+}
+
+function cell(verdict: Verdict | string): string {
+  if (typeof verdict === "object")
+    return verdict.devices + verdict.own === 0 ? "0" : `${verdict.devices}/${verdict.own}`;
+  return verdict === NOT_CLAIMED ? verdict : "failed";
+}
+
+/** On the other output, so that the table can be kept alone. */
+function explain(gateway: Gateway | undefined, verdict: Verdict | string): void {
+  if (verdict === NOT_CLAIMED) return;
+  const lines = typeof verdict === "object" ? verdict.examples : [verdict];
+  for (const line of lines) process.stderr.write(`    ${gateway?.name}: ${line}\n`);
+}
+
+function print(first: string, cells: readonly string[], last: string): void {
+  const columns = cells.map((text) => text.padStart(CELL_WIDTH));
+  process.stdout.write(`${[first.padEnd(EVENT_WIDTH), ...columns, ` ${last}`].join("").trimEnd()}\n`);
+}
