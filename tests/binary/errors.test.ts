@@ -65,7 +65,7 @@ const BODIES: [request: string, body: string | Uint8Array, error: string][] = [
     '{"server":"a","__proto__":{}}',
     "unknown field __proto__: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, move_when, quantum",
   ],
-  [IMPORT, '{"name":"a","conf":"b"}', "unknown field conf: the known ones are name, config"],
+  [IMPORT, '{"name":"a","conf":"b"}', "unknown field conf: the known ones are name, config, location"],
   [CONNECT, '{"server":"a","server":"b"}', "body has server twice"],
   [IMPORT, '{"name":"a","n\\u0061me":"b"}', "body has name twice"],
   [CONNECT, Buffer.from('{"server":"\xff"}', "latin1"), "body is not valid UTF-8"],
