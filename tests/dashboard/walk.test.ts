@@ -145,7 +145,7 @@ describe("from the installed package to a protected device", () => {
       await walk.tab.click("Connect to amsterdam");
       await walk.tab.shows(STEP(2), "Connected to amsterdam");
     });
-    claim("a device is pointed here and protected", () => walk.pointLaptopHere("amsterdam"));
+    claim("a device is pointed here and protected", () => walk.pointLaptopHere("Amsterdam"));
   });
 });
 
