@@ -58,7 +58,8 @@ export function isUsed(policy: Policy): boolean {
 
 function exitChains(policy: Policy, blocks: boolean): string[] {
   const { carrying, remote } = policy;
-  if (!isUsed({ ...policy, endpoints: carrying })) return [];
+  // Connections from before are still known until they are deleted.
+  if (!isUsed({ ...policy, endpoints: carrying })) return blocks ? checkLeaving(policy, blocks) : [];
   return [
     ...(carrying.length === 0 && remote === undefined ? [] : [rawOutput(policy)]),
     ...markDirectReplies(policy),

@@ -40,12 +40,12 @@ export function checkLeaving(policy: Policy, blocks: boolean): string[] {
   return [
     chain("check_leaving", `type filter hook postrouting priority ${BEHIND_ALL}; policy accept;`, [
       `${REDIRECTED} jump ${REDIRECTED_DNS} comment "redirected DNS queries"`,
+      `ct state related ct status snat,dnat jump ${OWN_ERRORS} comment "errors about translated packets"`,
       // One tunnel takes no longer than this rule.
       ...(carrying.length < 2
         ? []
         : among("oifname", inside).map((to) => `${to} accept comment "to the LAN"`)),
       ...ways,
-      `ct state related ct status snat,dnat jump ${OWN_ERRORS} comment "errors about translated packets"`,
     ]),
     keepDnsInside(policy, REDIRECTED_DNS),
     keepErrorsInside(policy, blocks),

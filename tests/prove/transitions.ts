@@ -14,9 +14,9 @@ const STATES = {
 
 const PAIRS: readonly (readonly [string, string])[] = [
   ["off", "connected"],
-  ["connecting", "connected"],
+  ...bothWays("connecting", "connected"),
   ...bothWays("connected", "switching"),
-  ["blocked", "connected"],
+  ...bothWays("blocked", "connected"),
   ...bothWays("connected", "direct"),
   ...bothWays("connected", "another uplink"),
   ...bothWays("connected", "one-armed-connected"),
