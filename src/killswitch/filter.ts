@@ -22,7 +22,14 @@ import {
 import { among, byFamily, chain, fromHosts, namesOf, outsideOf } from "./match.ts";
 import { permitOwnQueries, refuseEncryptedDns } from "./own-resolver.ts";
 import { type FirewallTunnel, MAIN, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
-import { forwardRemote, permitFromRemote, permitToRemote, remoteChains, remoteIntoTunnel } from "./remote.ts";
+import {
+  forwardRemote,
+  keepOffOtherLinks,
+  permitFromRemote,
+  permitToRemote,
+  remoteChains,
+  remoteIntoTunnel,
+} from "./remote.ts";
 import { forwardRemoteDirect, remoteIntoUplink } from "./remote-direct.ts";
 import { permitRemoteSocket } from "./remote-socket.ts";
 import { permitRouter } from "./router.ts";
@@ -71,6 +78,7 @@ export function forward(policy: Policy): string[] {
   const pairs = [...into, ...(forwarded.length === 0 ? [] : back)];
   return [
     chain("forward", "type filter hook forward priority filter; policy drop;", [
+      ...keepOffOtherLinks(policy),
       ...tunnels.flatMap((tunnel) => clampAnswers(tunnel, policy)),
       ...permitKnown(policy),
       ...pairs.map((pair) => `${pair} comment "only between the LAN and the tunnels"`),

@@ -47,6 +47,17 @@ export function repliesToRemote({ remote }: Policy, family: 4 | 6): string[] {
   ).map((to) => `${to} accept comment "replies to devices on the road are in no tunnel"`);
 }
 
+/**
+ * Ahead of all that accepts known connections. Without the routing rule of their networks, replies to remote devices
+ * take the default route: with one card they would leave by the interface that they came in by, as if for the LAN.
+ */
+export function keepOffOtherLinks({ remote }: Policy): string[] {
+  if (remote === undefined) return [];
+  return byFamily("daddr", remote.networks).map(
+    (to) => `oifname != "${remote.interface}" ${to} drop comment "no other way leads to devices on the road"`,
+  );
+}
+
 /** Between the interface, the LAN and the tunnels. Two remote devices do not reach each other. */
 export function forwardRemote({ remote, lans, carrying }: Policy): string[] {
   if (remote === undefined) return [];

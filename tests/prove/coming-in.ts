@@ -1,6 +1,6 @@
 import { familyOf } from "../../src/base/address.ts";
 import type { FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
-import { hasExit } from "./exits.ts";
+import { hasExit, isIn } from "./exits.ts";
 import { type Family, isOneOf, isProtocol, isState, type Packet, TCP, UDP } from "./packet.ts";
 import { isPermittedIn, isToRemoteSocket } from "./permitted.ts";
 import { asked, clientsOf, lanNames, type Question } from "./question.ts";
@@ -68,6 +68,7 @@ export function comesIn(walks: Walks, policy: Policy, family: Family): Question[
     ...answers,
     ...across,
     ...(remote === undefined ? [] : fromRoad(walks, policy, family, remote.interface)),
+    ...toRoad(walks, policy, family),
   ];
 }
 
@@ -91,6 +92,19 @@ function fromRoad(walks: Walks, policy: Policy, family: Family, road: string): Q
     }),
     asked("e", `${road} > ${road}`, walks.forwarded(family, road, road), TRUE),
   ];
+}
+
+/** (e) What is for a device on the road never leaves by the uplink: with one card, that is where the LAN is. */
+function toRoad(walks: Walks, { uplink, remote }: Policy, family: Family): Question[] {
+  if (uplink === null || remote === undefined) return [];
+  const networks = remote.networks.filter((network) => familyOf(network) === family);
+  return walks.links
+    .filter((link) => link !== "lo")
+    .map((from) => {
+      const walk = walks.forwarded(family, from, uplink);
+      const isForRoad = either(...networks.map((network) => isIn(walk.packet.dst, network)));
+      return asked("e", `${from} > ${uplink}, for the road`, walk, isForRoad);
+    });
 }
 
 /** What a forwarded port leads to a device, and errors about that. */
