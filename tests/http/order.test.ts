@@ -80,8 +80,12 @@ test("in which states a target is left is kept with the order", async () => {
 
 test("of two connects to the same targets at once, the wish of the second when to go back is kept", async () => {
   const targets = [{ server: "se-1" }, { server: "se-2" }];
+  const held = home.hold("wg setconf wg0 /dev/stdin");
   const first = connect({ targets, back_after_minutes: 5 });
+  // Two requests do not always arrive in the order in which they were sent.
+  await held.begun;
   const second = connect({ targets, back_after_minutes: 7 });
+  held.release();
   expect(await second).toEqual(OK);
   await first;
   expect((await home.status()).order).toMatchObject({ back_after_minutes: 7 });
