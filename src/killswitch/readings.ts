@@ -51,8 +51,6 @@ export class Readings {
   private watched = false;
   /** The number of the firewall's last change that was reported. */
   reported: number | null = null;
-  /** Whether the last reading of the table has such a number. */
-  private isNumbered = false;
 
   constructor(private readonly deps: Deps) {
     this.table = new Reading(deps.host, READING_EXPIRES_MS);
@@ -77,21 +75,14 @@ export class Readings {
     this.sysctls.forget();
   }
 
-  /** Unreported, a change of the table still changes its number, which each question asks for. */
-  private forgetUnnumbered(): void {
-    if (!this.isNumbered) this.table.forget();
-    this.rules.forget();
-    this.sysctls.forget();
-  }
-
   /** Whether the kernel has the blocking firewall, unaltered. */
   async stands(): Promise<boolean> {
-    if (!this.watched) this.forgetUnnumbered();
+    if (!this.watched) this.forget();
     return allHold((await this.tableFound()).parts);
   }
 
   async parts(): Promise<FoundParts> {
-    if (!this.watched) this.forgetUnnumbered();
+    if (!this.watched) this.forget();
     const { host, queue, network } = this.deps;
     const [table, rules, sysctls] = await Promise.all([
       this.tableFound(),
@@ -118,9 +109,9 @@ export class Readings {
     void this.table.renew(async () => ({ generation: null, listing: null, asLoaded: false, parts }));
   }
 
-  /** Lets the loaded table learn nft's spelling from a listing, which questions use too. */
+  /** Lets the loaded table learn nft's spelling from a listing. */
   async compare(): Promise<void> {
-    await this.deps.queue.addReading(() => this.table.renew(() => this.lookedAt())).catch(() => {});
+    await this.deps.queue.addReading(() => this.readTable()).catch(() => {});
   }
 
   /** A report takes milliseconds: until then, the number of the firewall's last change tells that one is due. */
@@ -133,26 +124,21 @@ export class Readings {
 
   private async isCurrent({ generation }: Found["table"]): Promise<boolean> {
     const now = await this.deps.host.firewallGeneration();
-    return now === null || now === generation || (this.watched && now === this.reported);
+    return now === null || now === this.reported || now === generation;
   }
 
   private lastFound(): Promise<Found["table"]> {
-    return this.table.get(() => this.deps.queue.addReading(() => this.lookedAt()));
-  }
-
-  /** The table, whose repair is scheduled if it needs one. */
-  private async lookedAt(): Promise<Found["table"]> {
-    const found = await this.readTable();
-    if (!found.asLoaded) this.deps.onAltered();
-    return found;
+    const { queue, onAltered } = this.deps;
+    return this.table.get(async () => {
+      const found = await queue.addReading(() => this.readTable());
+      if (!found.asLoaded) onAltered();
+      return found;
+    });
   }
 
   private async readTable(): Promise<Found["table"]> {
     const { host, loaded } = this.deps;
-    // First: a change that comes between both makes the number too old, and never the listing.
-    const generation = await host.firewallGeneration();
-    const listing = await listTable(host);
-    this.isNumbered = generation !== null;
+    const [generation, listing] = await Promise.all([host.firewallGeneration(), listTable(host)]);
     loaded.learnSpelling(listing);
     const asLoaded = loaded.isAsLoaded(listing);
     return { generation, listing, asLoaded, parts: tableParts(listing, () => asLoaded) };
