@@ -73,7 +73,7 @@ test(
     const website = () => rig.lab.fetchFrom(rig.lab.namespaces.client, `http://${INTERNET.host4}/`);
     await until(async () => (await website()) !== null);
     await tab.shows(OWN, "It uses the gateway as its router");
-    await tab.shows(OWN, "The last check: the tunnel's resolver 10.64.0.1 answers.");
+    await tab.shows(OWN, "The last check: The tunnel's resolver 10.64.0.1 answers.");
     expect(await tab.barriers()).toEqual([]);
   },
   TIMEOUT_MS,
