@@ -54,13 +54,15 @@ export function checkLeaving(policy: Policy, blocks: boolean): string[] {
 
 /**
  * The kernel's own ICMP errors and resets belong to the connection of the packet that they are about. NAT leads them to
- * where that packet came from, and the output chain still sees the interface from before. What leaves by a tunnel has
- * been checked already. Without the kill switch, containers get the errors about what they send.
+ * where that packet came from, and the output chain still sees the interface from before. What goes into a tunnel, such
+ * as a reset for a late answer, must have the tunnel's address like all else. Without the kill switch, containers get
+ * the errors about what they send.
  */
 function keepErrorsInside(policy: Policy, blocks: boolean): string {
-  const { lans, remote, uplink } = policy;
+  const { carrying, lans, remote, uplink } = policy;
   const toDevices = lans.flatMap((lan) => toEach(lan.interface, lan.prefixes));
-  const links = ["lo", ...(remote === undefined ? [] : [remote.interface])];
+  const tunnels = carrying.map((tunnel) => tunnel.interface);
+  const links = ["lo", ...(remote === undefined ? [] : [remote.interface]), ...tunnels];
   return chain(OWN_ERRORS, null, [
     ...among("iifname", clientLinks(policy)).map(
       (from) => `${from} return comment "a device's, not the gateway's"`,
