@@ -29,7 +29,7 @@ interface Effort extends IdleEffort, RelayEffort {
   connects: number;
   switches: number;
   streams: number;
-  /** From each kind of device, beside a phone on the road. */
+  /** From each kind of device, beside a remote phone. */
   roads: number;
   starts: number;
   traces: number;
@@ -114,7 +114,7 @@ await withHome(
     await step("start", () => measureStart(contest.portcullis, effort.starts));
     await step("devices", () => measureDevices(contest.portcullis, effort.moves));
     await step("memory", () => measureMemory(contest.portcullis, effort.load));
-    // What it leaves, devices on the road and a port that is open, would be in the figures of the others.
+    // What it leaves, remote devices and a port that is open, would be in the figures of the others.
     await step("remote", () => measureRemote(contest, effort.roads));
   },
 );

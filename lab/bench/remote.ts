@@ -23,7 +23,7 @@ const FLOOD_MS = 20_000;
 const SECOND_MS = 1_000;
 /** A first message of WireGuard, of somebody who does not know the gateway's key: the rest is nothing that it takes. */
 const HANDSHAKE = `01000000${"5a".repeat(144)}`;
-/** Of devices on the road. */
+/** Of remote devices. */
 const MOST = 64;
 /** The interface allows five orders a second to a client. */
 const PAUSE_MS = 250;
@@ -36,7 +36,7 @@ interface Round {
   processor: number;
 }
 
-/** A phone on the road against one that a plain `wg-quick` serves, beside a device of the LAN; and what strangers cost. */
+/** A remote phone against one that a plain `wg-quick` serves, beside a device of the LAN; and what strangers cost. */
 export async function measureRemote(contest: Contest, rounds: number): Promise<Measurement[]> {
   const { portcullis, wgQuick } = contest;
   const phones = new Map<Side, Phone>([
@@ -76,9 +76,9 @@ export async function measureRemote(contest: Contest, rounds: number): Promise<M
 
 const WAYS: readonly { name: string; of: (side: Side, phone: string) => Way }[] = [
   { name: "LAN to internet", of: ({ lab }) => wayOut(lab) },
-  { name: "phone on the road to internet", of: ({ lab }, from) => ({ ...wayOut(lab), from }) },
+  { name: "remote phone to internet", of: ({ lab }, from) => ({ ...wayOut(lab), from }) },
   {
-    name: "phone on the road to the LAN",
+    name: "remote phone to the LAN",
     of: ({ lab }, from) => ({ from, to: lab.namespaces.client, address: LAN.client4 }),
   },
 ];
@@ -155,7 +155,7 @@ async function measureMany(side: Portcullis, rounds: number): Promise<Measuremen
   must(await side.gateway.api("POST", DEVICES, newDevice("last")));
   const many = await memory();
   const line = (devices: number, mib: number) =>
-    measurementOf({ name: `resident memory, ${devices} on the road`, unit: "MiB", portcullis: [mib] });
+    measurementOf({ name: `resident memory, ${devices} remote`, unit: "MiB", portcullis: [mib] });
   return [...alone, ...beside, line(1, few), line(MOST, many)];
 }
 
@@ -174,7 +174,7 @@ async function addMoveRemove(side: Portcullis, others: number, rounds: number): 
     }
   return orders.map(({ what }, index) =>
     measurementOf({
-      name: `${what} a device on the road, ${others} ${others === 1 ? "other" : "others"}`,
+      name: `${what} a remote device, ${others} ${others === 1 ? "other" : "others"}`,
       ...{ unit: "ms", portcullis: times[index] ?? [] },
     }),
   );

@@ -9,7 +9,7 @@ import type { Portcullis } from "./portcullis.ts";
 import type { WgQuick } from "./wgquick.ts";
 
 export const ROAD_PORT = 51_820;
-/** The devices on the road of the side with `wg-quick`. */
+/** The remote devices of the side with `wg-quick`. */
 const NETWORK = { prefix4: "10.99.0.0/24", gateway4: "10.99.0.1", phone4: "10.99.0.2" };
 /** What `wg-quick` gives to packets that shall not take the tunnel, if nothing has taken it before. */
 const OUTSIDE_THE_TUNNEL = 51_820;

@@ -217,7 +217,7 @@ test(
 );
 
 test(
-  "a phone on the road comes home after a reboot before anybody logs in, and leaves by the tunnel again",
+  "a remote phone comes home after a reboot before anybody logs in, and leaves by the tunnel again",
   async () => {
     const road = await Road.open(lab, place.address);
     try {

@@ -12,7 +12,7 @@ const BELL = 8_080;
 /** An emulated machine answers late. */
 const ANSWER_S = "10";
 
-/** A phone on the road, the computer that it calls at home, and a sniffer that knows WireGuard's answers to it. */
+/** A remote phone, the computer that it calls at home, and a sniffer that knows WireGuard's answers to it. */
 export class Road {
   private constructor(
     private readonly lab: Lab,

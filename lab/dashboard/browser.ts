@@ -292,10 +292,14 @@ export class Tab {
     const hits = async () => {
       const target = await this.target(name);
       if (target === null) return false;
+      const clicks = await this.clicks();
       await target.evaluate(watchClick);
       await target.click();
       // A page that the click has left, or leaves just now, knows nothing of it.
-      return (await this.page.evaluate("globalThis.clicked").catch(() => undefined)) !== false;
+      const isHit = (await this.page.evaluate("globalThis.clicked").catch(() => undefined)) !== false;
+      // A click beside what has just moved is no step of the task.
+      if (!isHit) await this.page.evaluate(`sessionStorage.setItem("clicks", ${clicks})`);
+      return isHit;
     };
     let reason = "";
     await until(

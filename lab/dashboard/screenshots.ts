@@ -100,7 +100,7 @@ async function prepareHome({ lab, gateway }: Rig): Promise<void> {
   await api("PUT", `/api/forwards/${tv?.mac}/tcp/6881`, { external: 51413 });
 }
 
-/** A phone on the road comes home, and is heard. */
+/** A remote phone comes home, and is heard. */
 async function bringPhone({ lab, gateway }: Rig): Promise<void> {
   const run = async (ran: Promise<Ran>) => {
     const { code, stdout, stderr } = await ran;

@@ -13,7 +13,7 @@ const MOMENTS = 6;
 const LATEST_MS = 150;
 const SEED = 0x90ad;
 /** Of no other packet in the lab. */
-const FORGED = "forged by a phone on the road";
+const FORGED = "forged by a remote phone";
 const FORGERIES = 20;
 const ECHO_PORT = 7;
 const ETHERNET_BYTES = 14;
@@ -23,7 +23,7 @@ const DOWNLOADS = ["udp", "udp6", "flow", "web", "ping"] as const;
 /** What takes long, so `scripts/leaks` alone plays it. */
 export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
   onTheRoad(
-    "phones on the road that download, while the service is killed at moments of a change of their exits",
+    "remote phones that download, while the service is killed at moments of a change of their exits",
     ["main", "second", "blocked"],
     async (stage, phones) => {
       const random = randomFrom(SEED + stage.cards);
@@ -44,7 +44,7 @@ export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
     { kinds: DOWNLOADS },
   ),
   onTheRoad(
-    "phones on the road that download, while the service is killed at moments of their removal",
+    "remote phones that download, while the service is killed at moments of their removal",
     ["main", "second", "main", "second"],
     async (stage, phones) => {
       const random = randomFrom(SEED - stage.cards);
@@ -66,7 +66,7 @@ export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
     { kinds: DOWNLOADS },
   ),
   onTheRoad(
-    "phones on the road, while the tunnels of their exits lose interface, routes and server, and remote access is turned off",
+    "remote phones, while the tunnels of their exits lose interface, routes and server, and remote access is turned off",
     ["main", "second"],
     async (stage, phones) => {
       const [first, second] = phones as [OnTheRoad, OnTheRoad];
@@ -98,7 +98,7 @@ export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
     { kinds: DOWNLOADS },
   ),
   onTheRoad(
-    "a phone on the road whose address changes, and one that is removed in the middle of a download",
+    "a remote phone whose address changes, and one that is removed in the middle of a download",
     ["second", "main"],
     async (stage, phones) => {
       const [kept, removed] = phones as [OnTheRoad, OnTheRoad];
@@ -113,7 +113,7 @@ export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
     { kinds: DOWNLOADS },
   ),
   onTheRoad(
-    "a phone on the road that forges its address, and whose packets WireGuard no longer checks",
+    "a remote phone that forges its address, and whose packets WireGuard no longer checks",
     ["main", "second"],
     async (stage, phones) => {
       const [forger, other] = phones as [OnTheRoad, OnTheRoad];

@@ -15,10 +15,10 @@ import type { Scenario, Stage } from "./stage.ts";
 /** The echo of a phone's datagrams (RFC 862), which no device of the LAN asks. */
 const TO_ECHO = / UDP \d+ > 7, \d+ bytes$/;
 
-/** Phones on the road send all the time, while their exits, the tunnels, the uplink, the service and the firewall change. */
+/** Remote phones send all the time, while their exits, the tunnels, the uplink, the service and the firewall change. */
 export const REMOTE_SCENARIOS: readonly Scenario[] = [
   onTheRoad(
-    "phones on the road, by main, by another tunnel and blocked, while the service, the uplink and the tunnel are lost",
+    "remote phones, by main, by another tunnel and blocked, while the service, the uplink and the tunnel are lost",
     ["main", "second", "blocked"],
     async (stage, phones) => {
       const [first, second, blocked] = phones as [OnTheRoad, OnTheRoad, OnTheRoad];
@@ -48,7 +48,7 @@ export const REMOTE_SCENARIOS: readonly Scenario[] = [
     },
   ),
   onTheRoad(
-    "a direct phone on the road, which is moved, and from which the operator takes the exit, and which is removed",
+    "a direct remote phone, which is moved, and from which the operator takes the exit, and which is removed",
     ["direct"],
     async (stage, phones) => {
       const [phone] = phones as [OnTheRoad];
@@ -71,7 +71,7 @@ export const REMOTE_SCENARIOS: readonly Scenario[] = [
     },
   ),
   onTheRoad(
-    "a phone on the road, while the firewall is flushed and its interface is deleted",
+    "a remote phone, while the firewall is flushed and its interface is deleted",
     ["second"],
     async (stage, phones) => {
       const [phone] = phones as [OnTheRoad];

@@ -23,7 +23,7 @@ const KINDS: readonly Kind[] = ["udp", "udp6", "web", "ping"];
 const OFTEN_MS = 20;
 const HOSTS: readonly string[] = [INTERNET.host4, INTERNET.host6];
 
-/** A phone on the road that sends all the time. */
+/** A remote phone that sends all the time. */
 export interface OnTheRoad {
   name: string;
   phone: Phone;

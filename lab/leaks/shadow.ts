@@ -20,7 +20,7 @@ const DIRECT = 3;
 
 /** CVE-2021-3773: who shares an address with another by NAT takes over the other's port. */
 export const PORT_SHADOW: Scenario = onTheRoad(
-  "phones on the road, while devices and a neighbour send from WireGuard's own port to a phone and to a server",
+  "remote phones, while devices and a neighbour send from WireGuard's own port to a phone and to a server",
   ["main"],
   async (stage, phones) => {
     const [phone] = phones as [OnTheRoad];
@@ -95,8 +95,8 @@ const FORGOTTEN_AFTER_S = 1;
 const MAX_CONTROL_MS = 60_000;
 /** Each of them keeps a device from taking over WireGuard's port. */
 const PROTECTION = [
-  'notrack accept comment "WireGuard from devices on the road"',
-  'comment "another port than that of devices on the road"',
+  'notrack accept comment "WireGuard from remote devices"',
+  'comment "another port than that of remote devices"',
 ];
 
 /**

@@ -37,7 +37,7 @@ export const WAYS_IN: readonly Scenario[] = [
     THROUGH_MAIN,
   ),
   onTheRoad(
-    "phones on the road, while the home router loses the port",
+    "remote phones, while the home router loses the port",
     ["main", "second", "blocked"],
     (stage, phones) => losesPort(stage, phones, {}),
   ),

@@ -37,6 +37,9 @@ const HEAVY = new Set(
   ]),
 );
 
+/** It has both processors busy for a minute, so it does not come last. */
+const PROOF = "./tests/prove/proof.test.ts";
+
 function namesOf(folder: string, names: readonly string[]): string[] {
   return names.map((name) => `./tests/${folder}/${name}.test.ts`);
 }
@@ -95,7 +98,7 @@ export function testJobs(part: Part, files: readonly string[]): Job[] {
   const labs = files.filter((file) => LABS.test(file) && !FIRST.includes(file));
   const isQuick = (file: string) => part === "suite" && !PROGRAMS.test(file);
   const programs = files.filter((file) => !LABS.test(file) && !isQuick(file));
-  const quick = files.filter(isQuick);
+  const quick = files.filter((file) => isQuick(file) && file !== PROOF);
   const batches = Array.from({ length: Math.ceil(quick.length / BATCH) }, (_, at) =>
     quick.slice(at * BATCH, (at + 1) * BATCH),
   );
@@ -105,6 +108,7 @@ export function testJobs(part: Part, files: readonly string[]): Job[] {
     .filter((file) => file !== undefined);
   const jobs = [
     ...[...first, ...mixed].map((file) => ({ ...testsOf([file]), isHeavy: HEAVY.has(file) })),
+    ...(files.includes(PROOF) && isQuick(PROOF) ? [testsOf([PROOF])] : []),
     ...batches.map((batch) => testsOf(batch)),
   ];
   return jobs.map((job) => ({ ...job, environment: ENVIRONMENT[part], maxMs: MAX_FILE_MS }));

@@ -170,7 +170,7 @@ function wayOf(
 
 const NOT_IN_KERNEL = "The firewall is not as the gateway loaded it, and is being restored: portcullis check";
 const NOT_ON_THE_ROAD =
-  "A device on the road leaves outside the tunnel only if it is direct itself, so this is refused.";
+  "A remote device leaves outside the tunnel only if it is direct itself, so this is refused.";
 
 function whyOf(
   what: "address" | "name",
@@ -229,7 +229,7 @@ function adviceOfName(askedAt: number | null, sender: Sender, facts: Facts): str
   if (!facts.stands) return NOT_IN_KERNEL;
   if (facts.resolving === "elsewhere") return NOT_RESOLVED;
   if (!isServed(sender, facts))
-    return `The gateway's resolver does not answer ${title}, so names have no effect for it: devices on the road, and those that are direct, ask their own.`;
+    return `The gateway's resolver does not answer ${title}, so names have no effect for it: remote devices, and those that are direct, ask their own.`;
   if (facts.resolving === "failed") return FAILED;
   if (askedAt !== null) return null;
   return `${title} has not asked the gateway for this name since the gateway started. It may remember an older answer: restart the program, or the device. If it still does not ask, it uses DNS over HTTPS ("private DNS", "secure DNS"): turn that off on it.`;

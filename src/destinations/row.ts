@@ -71,7 +71,7 @@ function warningsOfNames({ devices, exit }: Rule, facts: Facts): string[] {
     ...(unserved.length === 0
       ? []
       : [
-          `Its names have no effect for ${unserved.join(", ")}: devices on the road, and those that are direct, do not ask the gateway's resolver.`,
+          `Its names have no effect for ${unserved.join(", ")}: remote devices, and those that are direct, do not ask the gateway's resolver.`,
         ]),
     ...(isOutsideExit(exit)
       ? [

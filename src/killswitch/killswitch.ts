@@ -134,7 +134,7 @@ export class KillSwitch {
     const [road] = (policy.remote?.networks ?? []).filter((network) => overlap(network, prefix));
     if (owner !== null) return owner;
     if (behind !== undefined) return `the network ${behind.prefix} behind another router`;
-    return road === undefined ? null : `the devices on the road, ${road}`;
+    return road === undefined ? null : `the remote devices, ${road}`;
   }
 
   /** Whether something carries what is to go through this exit. */

@@ -35,7 +35,7 @@ export function forwardRemoteDirect(policy: Policy): string[] {
   return [
     ...byFamily("daddr", addressesOf(devices)).map(
       (to) =>
-        `iifname "${uplink}" oifname "${remote.interface}" ${to} ${back} comment "replies to direct devices on the road"`,
+        `iifname "${uplink}" oifname "${remote.interface}" ${to} ${back} comment "replies to direct remote devices"`,
     ),
     `iifname "${remote.interface}" oifname "${uplink}" ${isMarked(DIRECT_MARK)} jump ${INTO_UPLINK} comment "only direct devices use the uplink"`,
   ];
@@ -60,7 +60,7 @@ export function remoteIntoUplink(policy: Policy, rules: readonly string[]): stri
     chain(INTO_UPLINK, null, [
       ...ways.map((way) => `${way} ${KNOWN} accept comment "known connections of direct devices"`),
       ...rules,
-      ...ways.map((way) => `${way} accept comment "from direct devices on the road to the uplink"`),
+      ...ways.map((way) => `${way} accept comment "from direct remote devices to the uplink"`),
     ]),
   ];
 }

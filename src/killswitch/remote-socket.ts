@@ -18,8 +18,8 @@ export function permitRemoteSocket(direction: "in" | "out", policy: Policy): str
   if (remote === undefined) return [];
   return waysOf(policy).map((link) =>
     direction === "in"
-      ? `iifname "${link}" udp dport ${remote.port} ${WIREGUARD} accept comment "WireGuard from devices on the road"`
-      : `oifname "${link}" ${isMarked(REMOTE_MARK)} udp sport ${remote.port} ${WIREGUARD} accept comment "WireGuard to devices on the road"`,
+      ? `iifname "${link}" udp dport ${remote.port} ${WIREGUARD} accept comment "WireGuard from remote devices"`
+      : `oifname "${link}" ${isMarked(REMOTE_MARK)} udp sport ${remote.port} ${WIREGUARD} accept comment "WireGuard to remote devices"`,
   );
 }
 
@@ -28,14 +28,14 @@ export function untrackRemote(policy: Policy, link: string, match = ""): string[
   const { remote } = policy;
   if (remote === undefined || !waysOf(policy).includes(link)) return [];
   return [
-    `${match}udp dport ${remote.port} ${WIREGUARD} fib daddr type local notrack accept comment "WireGuard from devices on the road"`,
+    `${match}udp dport ${remote.port} ${WIREGUARD} fib daddr type local notrack accept comment "WireGuard from remote devices"`,
   ];
 }
 
 /** The same for the answers. A redirection of DNS must not see those to port 53. */
 export function untrackRemoteAnswers({ remote }: Policy): string[] {
   if (remote === undefined) return [];
-  return [`${isMarked(REMOTE_MARK)} notrack accept comment "WireGuard to devices on the road"`];
+  return [`${isMarked(REMOTE_MARK)} notrack accept comment "WireGuard to remote devices"`];
 }
 
 /**
@@ -49,7 +49,7 @@ export function keepRemotePortFree(policy: Policy): string[] {
     .filter((link) => link !== uplink || isAnyDirect(policy))
     .map((link) => {
       const from = `oifname "${link}"${link === uplink ? ` ${isMarked(DIRECT_MARK)}` : ""}`;
-      return `${from} udp sport ${remote.port} masquerade to :${portsBeside(remote.port)} comment "another port than that of devices on the road"`;
+      return `${from} udp sport ${remote.port} masquerade to :${portsBeside(remote.port)} comment "another port than that of remote devices"`;
     });
 }
 

@@ -19,7 +19,7 @@ const FROM_TUNNELS = "tunnels_to_remote";
 export function fromRemote(policy: Policy, blocks: boolean): string[] {
   const { remote, lans } = policy;
   if (remote === undefined) return [];
-  if (!blocks) return ['drop comment "without the kill switch no device on the road comes in"'];
+  if (!blocks) return ['drop comment "without the kill switch no remote device comes in"'];
   const all = addressesOf(remote);
   return [
     ...([4, 6] as const).map(
@@ -44,7 +44,7 @@ export function repliesToRemote({ remote }: Policy, family: 4 | 6): string[] {
   return byFamily(
     "daddr",
     (remote?.networks ?? []).filter((network) => familyOf(network) === family),
-  ).map((to) => `${to} accept comment "replies to devices on the road are in no tunnel"`);
+  ).map((to) => `${to} accept comment "replies to remote devices are in no tunnel"`);
 }
 
 /**
@@ -54,7 +54,7 @@ export function repliesToRemote({ remote }: Policy, family: 4 | 6): string[] {
 export function keepOffOtherLinks({ remote }: Policy): string[] {
   if (remote === undefined) return [];
   return byFamily("daddr", remote.networks).map(
-    (to) => `oifname != "${remote.interface}" ${to} drop comment "no other way leads to devices on the road"`,
+    (to) => `oifname != "${remote.interface}" ${to} drop comment "no other way leads to remote devices"`,
   );
 }
 
@@ -65,13 +65,13 @@ export function forwardRemote({ remote, lans, carrying }: Policy): string[] {
   const tunnels = carrying.map((tunnel) => tunnel.interface);
   return [
     ...among("iifname", tunnels).map(
-      (tunnel) => `${tunnel} ${to} jump ${FROM_TUNNELS} comment "replies to devices on the road"`,
+      (tunnel) => `${tunnel} ${to} jump ${FROM_TUNNELS} comment "replies to remote devices"`,
     ),
     ...among("oifname", namesOf(lans)).map(
-      (lan) => `${from} ${lan} jump ${TO_LAN} comment "devices on the road that may reach the LAN"`,
+      (lan) => `${from} ${lan} jump ${TO_LAN} comment "remote devices that may reach the LAN"`,
     ),
     ...among("iifname", namesOf(lans)).map(
-      (lan) => `${lan} ${to} jump ${FROM_LAN} comment "replies to devices on the road"`,
+      (lan) => `${lan} ${to} jump ${FROM_LAN} comment "replies to remote devices"`,
     ),
     ...refuseRemote(remote),
   ];
@@ -84,7 +84,7 @@ export function remoteChains({ remote, lans }: Policy, clamp: string): string[] 
     clamp,
     ...byFamily("daddr", to).map(
       (each) =>
-        `${each} ct direction reply ct state established,related accept comment "replies to devices on the road"`,
+        `${each} ct direction reply ct state established,related accept comment "replies to remote devices"`,
     ),
   ];
   return [
@@ -115,7 +115,7 @@ export function permitFromRemote({ remote }: Policy): string[] {
     ...fromDevices(remote, true).map((from) => `${from} accept comment "from the road to the gateway"`),
     ...fromDevices(remote).map(
       (from) =>
-        `${from} meta l4proto { tcp, udp } th dport 53 accept comment "DNS queries of devices on the road"`,
+        `${from} meta l4proto { tcp, udp } th dport 53 accept comment "DNS queries of remote devices"`,
     ),
     ...refuseRemote(remote),
   ];
@@ -124,7 +124,7 @@ export function permitFromRemote({ remote }: Policy): string[] {
 export function permitToRemote({ remote }: Policy): string[] {
   if (remote === undefined) return [];
   return byFamily("daddr", addressesOf(remote)).map(
-    (to) => `oifname "${remote.interface}" ${to} accept comment "from the gateway to devices on the road"`,
+    (to) => `oifname "${remote.interface}" ${to} accept comment "from the gateway to remote devices"`,
   );
 }
 
@@ -132,7 +132,7 @@ export function permitToRemote({ remote }: Policy): string[] {
 export function masqueradeRemote({ remote, lans }: Policy): string[] {
   return among("oifname", namesOf(lans)).flatMap((lan) =>
     byFamily("saddr", remote?.networks ?? []).map(
-      (from) => `${lan} ${from} masquerade comment "the LAN sees devices on the road as the gateway"`,
+      (from) => `${lan} ${from} masquerade comment "the LAN sees remote devices as the gateway"`,
     ),
   );
 }

@@ -90,8 +90,8 @@ export function boundsFor({ most, places, remote, ports }: Limits): string {
     .flatMap((source, at) => {
       const [family, which, from] = [at === 0 ? 4 : 6, at === 0 ? "" : ", IPv6", `iifname "${remote}"`];
       return [
-        `${from} update @remote_starts_${family} ${limited(source, STARTS)} goto refuse_remote comment "connections that a device on the road begins${which}"`,
-        `${from} add @remote_${family} ${counted(source)} goto refuse_remote comment "connections that a device on the road has${which}"`,
+        `${from} update @remote_starts_${family} ${limited(source, STARTS)} goto refuse_remote comment "connections that a remote device begins${which}"`,
+        `${from} add @remote_${family} ${counted(source)} goto refuse_remote comment "connections that a remote device has${which}"`,
       ];
     })
     .map((rule) => (remote === null ? "" : `    ${rule}\n`))

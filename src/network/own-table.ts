@@ -83,7 +83,7 @@ export class OwnTable<Wanted> {
   attempt(work: () => Promise<unknown>): Promise<void> {
     return this.fault.attemptAsync(this.log, async () => {
       await work().catch((error: unknown) => {
-        // Who alters it all the time does so between some of the loads and their listings.
+        // A program that alters the table in a loop hits some moments between a load and its listing: no news.
         if (!isNotListed(error)) throw error;
         if (this.isUnlistedTold) return;
         this.isUnlistedTold = true;

@@ -89,7 +89,7 @@ export class InboundPath {
     const through = remote.access?.through ?? null;
     if (!killSwitch.isWanted) return "the kill switch is off, and without it no device comes in";
     if (killSwitch.remote === null)
-      return "something else here has the addresses of devices on the road, such as a new network of the LAN or a tunnel";
+      return "something else here has the addresses of remote devices, such as a new network of the LAN or a tunnel";
     if (through !== null && this.sessionOf(through) === null) return notConnected(through);
     if (through === null && !killSwitch.network.online) return "the uplink is down";
     if (through !== null && remote.access?.forwarded !== undefined && tunnelPort.open === null)

@@ -19,7 +19,7 @@ const TRIES = 200;
 /** Homes and providers rarely use the upper half of 10.0.0.0/8. */
 const FIRST_OCTET = 128;
 /** The subnet of the installation's unique local prefix: no interface has this name. */
-const SUBNET = "devices on the road";
+const SUBNET = "remote devices";
 /** The gateway has the first address of each network. */
 const GATEWAY = 1;
 /** The numbers of devices: no address ends in 0 or 255. */

@@ -51,7 +51,7 @@ const storedPeers = listIn(StoredPeer);
 
 export const REMOTE_PEERS = new SavedList<RemotePeer>({
   key: "remote_devices",
-  what: "device on the road",
+  what: "remote device",
   /** As many as a home's phones and laptops; each is in some rules of the firewall. */
   max: 64,
   maxCharacters: 300,

@@ -135,7 +135,7 @@ export class TunnelPort {
   }
 
   private warn(error: unknown): void {
-    this.deps.log.warn(`the port for devices on the road: ${messageOf(error)}`);
+    this.deps.log.warn(`the port for remote devices: ${messageOf(error)}`);
   }
 }
 

@@ -162,7 +162,7 @@ describe("a restore writes what it has told, and nothing else:", () => {
       const rule = { ...RULE, prefixes: ["198.51.100.0/24"] };
       expect(restored(store, contents({ destinations: [rule], remote_devices: [other] }))).toEqual([
         `rule for destinations 3f9a1c: a.example and 1 more by main → a.example and 1 more by main, other details`,
-        `device on the road ${PEER.id}: key ${PUBLIC.slice(0, 8)}… → key ${PUBLIC.slice(0, 8)}…, other details`,
+        `remote device ${PEER.id}: key ${PUBLIC.slice(0, 8)}… → key ${PUBLIC.slice(0, 8)}…, other details`,
       ]);
       expect(store.read("destinations")).toContain("198.51.100.0/24");
     });

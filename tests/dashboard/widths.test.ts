@@ -78,7 +78,7 @@ test(
   "a wide screen is used",
   async () => {
     await tab.page.setViewport({ width: 2000, height: HEIGHT });
-    // Without a device on the road there is little of remote access to show.
+    // Without a remote device there is little of remote access to show.
     const { remote: _, ...full } = VIEWS;
     for (const [view, title] of Object.entries(full)) {
       await look(tab, view, title);

@@ -125,7 +125,7 @@ afterEach(() => {
 const refusal = (code: "bad_request" | "not_found" | "forbidden", message: string) =>
   new GatewayError(code, message);
 
-test("whether a device on the road is online is read for each answer, and listeners are told", async () => {
+test("whether a remote device is online is read for each answer, and listeners are told", async () => {
   const id = mustParsePrefix("10.200.7.2/32");
   const road: RemotePresence = {
     ...{ ...NOBODY, link: "wgr", ids: [id], isKnown: (each) => each === id },

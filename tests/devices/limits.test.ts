@@ -246,7 +246,7 @@ test("everybody else shares one rate, and a device with its own is not among the
   expect((await limits.set(EVERYBODY_ELSE, { down: 5, up: null }))?.message).toContain("in force");
 });
 
-test("a device on the road is known by its addresses, as they are now", async () => {
+test("a remote device is known by its addresses, as they are now", async () => {
   await limits.set(PHONE, { down: 5, up: 5 });
   expect(lines("saddr")).toEqual([
     "ether saddr vmap @macs",
@@ -325,7 +325,7 @@ test("what a device receives before it sends is known by its addresses, and no l
     "ct mark set ip6 daddr map @to_6 ct mark vmap @connections",
     "goto down_1",
   ]);
-  // Devices on the road cost nothing while none is limited.
+  // Remote devices cost nothing while none is limited.
   expect(lines("@road")).toEqual([]);
   const before = loads();
   await limits.retry();

@@ -193,7 +193,7 @@ test("queries that came past the gateway's own resolver are over once it is ther
   expect(host.connections).toEqual([query(TV_ADDRESS, true)]);
 });
 
-test("encrypted queries that began before the gateway's own resolver are over, but not those of devices on the road", () => {
+test("encrypted queries that began before the gateway's own resolver are over, but not those of remote devices", () => {
   const encrypted = (source = TV_ADDRESS): Connection => {
     const known = outward(source);
     return { ...known, original: { ...known.original, destinationPort: 853 } };
@@ -336,7 +336,7 @@ test("policies that follow one another during a look cause one more, and the new
   expect(looks.map(({ over }) => over)).toEqual([[false], [false]]);
 });
 
-test("a connection from the port at which devices on the road come in ends, because its answers are not tracked", () => {
+test("a connection from the port at which remote devices come in ends, because its answers are not tracked", () => {
   const policy = POLICIES["remote-direct"];
   const [own = HOST] = policy.uplinkAddresses;
   const from = (destinationPort: number): Connection => ({

@@ -98,7 +98,7 @@ test("with the kill switch off, a direct device alone needs a table", () => {
   expect(openRulesetOf({ ...blocked, devices })).toContain("masquerade");
 });
 
-describe("devices on the road", () => {
+describe("remote devices", () => {
   const road = POLICIES["remote-direct"];
   const text = rulesetOf(road);
 

@@ -278,7 +278,7 @@ export const POLICIES = {
     ]),
     NETWORK,
   ),
-  /** Devices on the road, by the uplink: one that may not reach the LAN, one that is blocked. */
+  /** Remote devices, by the uplink: one that may not reach the LAN, one that is blocked. */
   remote: remotePolicy(null),
   /** The same with two that leave by the uplink, one of which may not reach the LAN. */
   "remote-direct": remotePolicy(null, "direct"),
@@ -310,7 +310,7 @@ export const POLICIES = {
     ]),
     { ...NETWORK, lanRoutes: LAN_ROUTES },
   ),
-  /** The same during a switch, with destinations outside the tunnel, and with devices on the road. */
+  /** The same during a switch, with destinations outside the tunnel, and with remote devices. */
   "destinations-direct": {
     ...remotePolicy(null),
     ...{ endpoints: [FIRST, SECOND], carrying: [FIRST, SECOND] },
@@ -347,7 +347,7 @@ function onOneCable(policy: Policy): Policy {
   };
 }
 
-/** Devices on the road; with `direct` two more, of which one may reach the LAN. */
+/** Remote devices; with `direct` two more, of which one may reach the LAN. */
 function remotePolicy(through: string | null, others: "main" | "direct" = "main"): Policy {
   const device = (number: number, lan: boolean) => ({
     id: cidr(`10.200.7.${number}/32`),

@@ -101,11 +101,11 @@ test("no rule has a set of prefixes, which seems empty while the table is replac
   for (const text of Object.values(TEXTS)) expect(text).not.toMatch(/\{[^{}\n]*\/[0-9]+[^{}\n]*\}/);
 });
 
-test("devices on the road with the same rules share a chain, however many there are", () => {
+test("remote devices with the same rules share a chain, however many there are", () => {
   const ids = Array.from({ length: 20 }, (_, index) => `10.200.7.${index + 2}`);
   const remote = POLICIES["destinations-direct"].remote;
   const [first] = remote?.devices ?? [];
-  if (remote === undefined || first === undefined) throw new Error("no device on the road");
+  if (remote === undefined || first === undefined) throw new Error("no remote device");
   const prefixes = cidrs(...Array.from({ length: 256 }, (_, index) => `198.51.${index}.0/24`));
   const text = rulesetOf({
     ...POLICIES["destinations-direct"],
@@ -249,7 +249,7 @@ function resolver() {
   return fc.option(fc.record({ port: fc.constant(10_053), askers }), { nil: undefined });
 }
 
-/** Devices on the road, or none; with an uplink some of them may be direct. */
+/** Remote devices, or none; with an uplink some of them may be direct. */
 function remote() {
   const device = fc.record({
     number: fc.integer({ min: 2, max: 254 }),

@@ -136,7 +136,7 @@ test(
 );
 
 test(
-  "a phone on the road leaves by relayed tunnels, not at all while the service is gone, and by them again after that",
+  "a remote phone leaves by relayed tunnels, not at all while the service is gone, and by them again after that",
   async () => {
     await ask("POST", "/api/connect", { server: "box-vpn-1", transport: "lwo" });
     await ask("PUT", "/api/tunnels/tv", { server: "box-vpn-2", provider: "managed", transport: "udp2tcp" });

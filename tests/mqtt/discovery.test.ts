@@ -310,7 +310,7 @@ test("the discovery of a device, word for word", async () => {
   await shown.stop();
 });
 
-test("a device on the road is one as others are, says so, and its exit can be chosen", () => {
+test("a remote device is one as others are, says so, and its exit can be chosen", () => {
   const phone = { id: "10.129.58.2/32", name: "phone", named: true, assigned: false, exit: "main" };
   const [known] = knownDevices([{ ...phone, kind: "remote" } as Device]);
   expect(known && deviceThing(known, undefined, null, ["main", "blocked"])).toMatchObject({

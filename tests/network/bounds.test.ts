@@ -79,22 +79,22 @@ test("bounds that another program has removed are made again, and those that sta
   expect(host.commands.slice(before)).toEqual(["nft -s -t -n list table inet portcullis_bounds"]);
 });
 
-test("devices on the road have bounds while they may come in, and these are made again as the others", async () => {
+test("remote devices have bounds while they may come in, and these are made again as the others", async () => {
   const loaded: string[] = [];
   const run = host.run.bind(host);
   host.run = (argv, options) => {
     if (argv.join(" ") === "nft -f -") loaded.push(`${options?.stdin}`);
     return run(argv, options);
   };
-  const last = () => (loaded.at(-1) ?? "").split("\n").filter((line) => line.includes("on the road"));
+  const last = () => (loaded.at(-1) ?? "").split("\n").filter((line) => line.includes("remote device"));
   await bounds.limitRemote("wgr");
   expect(loaded).toEqual([]);
   await watch();
   const rules = [
-    '    iifname "wgr" update @remote_starts_4 { ip saddr limit rate over 500/second burst 2000 packets } goto refuse_remote comment "connections that a device on the road begins"',
-    '    iifname "wgr" add @remote_4 { ip saddr ct count over 8192 } goto refuse_remote comment "connections that a device on the road has"',
-    '    iifname "wgr" update @remote_starts_6 { ip6 saddr limit rate over 500/second burst 2000 packets } goto refuse_remote comment "connections that a device on the road begins, IPv6"',
-    '    iifname "wgr" add @remote_6 { ip6 saddr ct count over 8192 } goto refuse_remote comment "connections that a device on the road has, IPv6"',
+    '    iifname "wgr" update @remote_starts_4 { ip saddr limit rate over 500/second burst 2000 packets } goto refuse_remote comment "connections that a remote device begins"',
+    '    iifname "wgr" add @remote_4 { ip saddr ct count over 8192 } goto refuse_remote comment "connections that a remote device has"',
+    '    iifname "wgr" update @remote_starts_6 { ip6 saddr limit rate over 500/second burst 2000 packets } goto refuse_remote comment "connections that a remote device begins, IPv6"',
+    '    iifname "wgr" add @remote_6 { ip6 saddr ct count over 8192 } goto refuse_remote comment "connections that a remote device has, IPv6"',
   ];
   expect(last()).toEqual(rules);
   await bounds.limitRemote(null);

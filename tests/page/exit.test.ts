@@ -11,7 +11,7 @@ interface Page {
 
 const page: Page = await import(join(import.meta.dir, "../../src/dashboard/exit.ts"));
 
-test("a device on the road is a device, although its id is a prefix, and not a network behind a router", () => {
+test("a remote device is a device, although its id is a prefix, and not a network behind a router", () => {
   const of = (device: Partial<Device>) => [page.isNetwork(device), page.isRemote(device)];
   expect(of({ id: "02:00:00:00:00:10" })).toEqual([false, false]);
   expect(of({ id: "192.168.9.0/24" })).toEqual([true, false]);

@@ -72,7 +72,7 @@ export function comesIn(walks: Walks, policy: Policy, family: Family): Question[
   ];
 }
 
-/** (e) A device on the road reaches the LAN only if it may, and no other device on the road; the LAN only answers. */
+/** (e) A remote device reaches the LAN only if it may, and no other remote device; the LAN only answers. */
 function fromRoad(walks: Walks, policy: Policy, family: Family, road: string): Question[] {
   const may = (policy.remote?.devices ?? []).filter(({ lan }) => lan).flatMap(({ addresses }) => addresses);
   return [
@@ -94,7 +94,7 @@ function fromRoad(walks: Walks, policy: Policy, family: Family, road: string): Q
   ];
 }
 
-/** (e) What is for a device on the road never leaves by the uplink: with one card, that is where the LAN is. */
+/** (e) What is for a remote device never leaves by the uplink: with one card, that is where the LAN is. */
 function toRoad(walks: Walks, { uplink, remote }: Policy, family: Family): Question[] {
   if (uplink === null || remote === undefined) return [];
   const networks = remote.networks.filter((network) => familyOf(network) === family);

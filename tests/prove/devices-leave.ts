@@ -17,7 +17,7 @@ export function leavesDirectly(walks: Walks, policy: Policy, family: Family): Qu
     const { packet } = walk;
     // With one card, answers come in and leave by the same interface.
     const toLan = lanNames(policy).includes(uplink) ? isInside(policy, packet.dst, family) : FALSE;
-    // A device on the road may be allowed into the LAN: (e) asks which.
+    // A remote device may be allowed into the LAN: (e) asks which.
     // With one card, DHCP of a direct device that has another network's address is answered there.
     const isAnswer = both(packet.isReply, either(toLan, isDhcp(packet)));
     const isPermitted = from === uplink ? isAnswer : toLan;

@@ -25,7 +25,7 @@ interface Owner {
   exit: Exit;
 }
 
-/** Devices on the road by their addresses; then networks behind routers, the most specific first; then devices. */
+/** Remote devices by their addresses; then networks behind routers, the most specific first; then devices. */
 function ownersIn(policy: Policy, { iif, family, mac, start }: Packet): Owner[] {
   const { remote } = policy;
   if (remote?.interface === iif)

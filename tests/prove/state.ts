@@ -102,7 +102,7 @@ function tunnelRoutes({ carrying }: Policy, family: Family): string[] {
     );
 }
 
-/** The loopback, the LANs, the uplink, the tunnels, and the interface of devices on the road. */
+/** The loopback, the LANs, the uplink, the tunnels, and the interface of remote devices. */
 function linksOf({ lans, uplink, uplinkAddresses, addresses, endpoints, remote }: Policy): Map<string, Link> {
   const links = new Map<string, Link>([["lo", { isEther: false, addresses: [] }]]);
   const add = (name: string, isEther: boolean, own: readonly string[]) =>

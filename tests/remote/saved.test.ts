@@ -64,6 +64,6 @@ test("a restore says what it changes, and no key", () => {
   expect(told).not.toContain(other);
   expect(REMOTE_KEY.changes(one, other)).toMatchObject([{ replaces: true }]);
   expect(REMOTE_PEERS.changes(null, REMOTE_PEERS.format([PEER]))).toMatchObject([
-    { what: "device on the road", name: "10.200.7.2/32", after: expect.stringContaining("without the LAN") },
+    { what: "remote device", name: "10.200.7.2/32", after: expect.stringContaining("without the LAN") },
   ]);
 });

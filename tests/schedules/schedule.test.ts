@@ -18,7 +18,7 @@ test.each<[string, ScheduleBody]>([
   ["an exit of a prefix", { ...NIGHT, device: "10.8.0.0/24" }],
   ["a rate", { ...RATED, days: ["mon"] }],
   ["no rate", { ...RATED, rate: null }],
-  ["a rate of a device on the road", { ...RATED, device: "10.200.7.2/32" }],
+  ["a rate of a remote device", { ...RATED, device: "10.200.7.2/32" }],
   ["a shared rate", { ...SHARED, days: ["mon"] }],
   ["no shared rate", { ...SHARED, shared_rate: null }],
   ["a quota", { ...TIMES, device: TV, quota: QUOTA }],

@@ -46,6 +46,7 @@ function build(folder: string): void {
     ...[process.execPath, "build", page, "--outdir", folder, "--public-path", "/dashboard/"],
     ...["--target", "browser", "--minify", "--splitting", "--define", 'process.env.NODE_ENV="production"'],
   ];
+  // Not through `system/`: this runs while the program is built, and a macro cannot wait.
   const { success, stderr } = Bun.spawnSync(argv, { timeout: BUILT_WITHIN_MS });
   if (!success) throw new Error(`the dashboard cannot be built: ${stderr}`);
 }

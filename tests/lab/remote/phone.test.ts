@@ -27,7 +27,7 @@ test(
   "while it is off, there is no socket, no rule and no interface, and off leaves none",
   async () => {
     const link = `${lab.sandbox.interface}r`;
-    const ours = new RegExp(`${link}\\b|0x0000114d|0x114d|on the road|:${PORT}\\b`);
+    const ours = new RegExp(`${link}\\b|0x0000114d|0x114d|remote devices|:${PORT}\\b`);
     expect(await rulesAbout(ours)).toEqual([]);
     await turnOn();
     expect((await rulesAbout(ours)).length).toBeGreaterThan(10);

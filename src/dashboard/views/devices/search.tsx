@@ -1,8 +1,7 @@
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
 import type { Device } from "../../../devices/schema.ts";
 import { say } from "../../language.ts";
-import { Icon } from "../../parts/icon.tsx";
+import { SearchField } from "../../parts/search-field.tsx";
 import { isOfKind, type Kind } from "./selection.ts";
 
 const KINDS: readonly (readonly [kind: Kind, text: string])[] = [
@@ -24,7 +23,6 @@ interface SearchProps {
 
 /** Finds devices by a text, and by what they are. Kinds that no device is of are left out. */
 export function Search({ devices, text, kind, onText, onKind, children }: SearchProps) {
-  const id = useId();
   const kinds = KINDS.map(([each, title]) => ({
     each,
     title,
@@ -32,20 +30,12 @@ export function Search({ devices, text, kind, onText, onKind, children }: Search
   })).filter(({ each, count }) => count > 0 || each === kind);
   return (
     <div class="search">
-      <label for={id} class="hidden">
-        {say("Search by name, address or exit")}
-      </label>
-      <span class="search-field">
-        <Icon name="search" />
-        <input
-          id={id}
-          class="input"
-          type="search"
-          placeholder={say("Name, address or exit")}
-          value={text}
-          onInput={({ currentTarget }) => onText(currentTarget.value)}
-        />
-      </span>
+      <SearchField
+        label={say("Search by name, address or exit")}
+        placeholder={say("Name, address or exit")}
+        text={text}
+        onText={onText}
+      />
       {/* biome-ignore lint/a11y/useSemanticElements: a fieldset cannot be laid out in a line */}
       <div role="group" aria-label={say("Which devices")} class="choices">
         {kinds.map(({ each, title, count }) => (

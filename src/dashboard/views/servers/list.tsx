@@ -2,8 +2,8 @@ import { useMemo } from "preact/hooks";
 import type { Provider } from "../../../servers/schema.ts";
 import { useKept } from "../../kept.ts";
 import { say } from "../../language.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { LogInWays } from "../../parts/log-in-ways.tsx";
+import { SearchField } from "../../parts/search-field.tsx";
 import type { Answers } from "../../store.ts";
 import type { Connecting } from "./connecting.ts";
 import type { Details } from "./details.ts";
@@ -48,18 +48,14 @@ export function ServerList({ servers, usable, details, connecting, canRemove = f
       {usable === 0 && <NoAccount />}
       {canRemove && entries.length > 0 && <EntryChoice entries={entries} entry={entry} onEntry={setEntry} />}
       {all.servers.length >= LONG && (
-        <label class="server-search">
-          <span class="hidden">{say("Search for a country, a city or a server")}</span>
-          <Icon name="search" />
-          <input
-            type="search"
+        <div class="search server-search">
+          <SearchField
+            label={say("Search for a country, a city or a server")}
             placeholder={say("Country, city or server")}
-            autocomplete="off"
-            spellcheck={false}
-            value={query}
-            onInput={({ currentTarget }) => setQuery(currentTarget.value)}
+            text={query}
+            onText={setQuery}
           />
-        </label>
+        </div>
       )}
       {query.trim() === "" ? (
         <Tree key={`${provider} ${entry}`} {...list} />

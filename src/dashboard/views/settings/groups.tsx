@@ -1,9 +1,9 @@
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { pathTo } from "../../hash.ts";
 import { say } from "../../language.ts";
-import { Icon } from "../../parts/icon.tsx";
 import { ViewLink } from "../../parts/link.tsx";
+import { SearchField } from "../../parts/search-field.tsx";
 import { useDetail } from "../../route.ts";
 
 const TITLES = {
@@ -32,23 +32,14 @@ export function Group({ id, children }: { id: keyof typeof TITLES; children: Com
 
 /** Links to the groups, and a text that leaves those settings that have it. */
 export function SettingsSearch({ text, onText }: { text: string; onText: (text: string) => void }) {
-  const id = useId();
   return (
     <div class="search">
-      <label for={id} class="hidden">
-        {say("Search the settings")}
-      </label>
-      <span class="search-field">
-        <Icon name="search" />
-        <input
-          id={id}
-          class="input"
-          type="search"
-          placeholder={say("Search the settings")}
-          value={text}
-          onInput={({ currentTarget }) => onText(currentTarget.value)}
-        />
-      </span>
+      <SearchField
+        label={say("Search the settings")}
+        placeholder={say("Search the settings")}
+        text={text}
+        onText={onText}
+      />
       <p class="choices">
         {Object.entries(TITLES).map(([group, title]) => (
           <ViewLink key={group} to={pathTo("settings", group)} class="button plain">
