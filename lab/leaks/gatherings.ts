@@ -40,7 +40,7 @@ export const GATHERINGS: readonly Scenario[] = [
     },
   ),
   onTheRoad(
-    "a phone that is at home on the LAN while it comes in from the road, with an exit for each",
+    "a phone that is at home on the LAN while it comes in from remote devices, with an exit for each",
     ["main", "second"],
     async (stage, phones) => {
       const [other, phone] = phones as [OnTheRoad, OnTheRoad];

@@ -96,7 +96,7 @@ export function remoteChains({ remote, lans }: Policy, clamp: string): string[] 
       clamp,
       ...lans.flatMap((lan) =>
         toLan(remote, lan.prefixes).map(
-          (each) => `oifname "${lan.interface}" ${each} accept comment "from the road to the LAN"`,
+          (each) => `oifname "${lan.interface}" ${each} accept comment "from remote devices to the LAN"`,
         ),
       ),
     ]),
@@ -105,14 +105,14 @@ export function remoteChains({ remote, lans }: Policy, clamp: string): string[] 
 
 /** Into a tunnel: only what has passed the interface's rules is in the tunnel's zone. */
 export function remoteIntoTunnel({ remote }: Policy): string[] {
-  return fromDevices(remote).map((from) => `${from} accept comment "from the road into the tunnel"`);
+  return fromDevices(remote).map((from) => `${from} accept comment "from remote devices into the tunnel"`);
 }
 
 /** To the gateway itself: everything from devices that may reach the LAN, from others only DNS queries. */
 export function permitFromRemote({ remote }: Policy): string[] {
   if (remote === undefined) return [];
   return [
-    ...fromDevices(remote, true).map((from) => `${from} accept comment "from the road to the gateway"`),
+    ...fromDevices(remote, true).map((from) => `${from} accept comment "from remote devices to the gateway"`),
     ...fromDevices(remote).map(
       (from) =>
         `${from} meta l4proto { tcp, udp } th dport 53 accept comment "DNS queries of remote devices"`,

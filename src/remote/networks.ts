@@ -18,8 +18,11 @@ export interface Networks {
 const TRIES = 200;
 /** Homes and providers rarely use the upper half of 10.0.0.0/8. */
 const FIRST_OCTET = 128;
-/** The subnet of the installation's unique local prefix: no interface has this name. */
-const SUBNET = "remote devices";
+/**
+ * The subnet of the installation's unique local prefix: no interface has this name. Every phone's address comes from
+ * these words, so they stay as they are.
+ */
+const SUBNET = "devices on the road";
 /** The gateway has the first address of each network. */
 const GATEWAY = 1;
 /** The numbers of devices: no address ends in 0 or 255. */

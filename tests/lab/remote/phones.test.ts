@@ -469,7 +469,7 @@ test(
 );
 
 test(
-  "a phone that is at home comes in from the road as well, and is two devices with an exit each",
+  "a phone that is at home comes in from remote devices as well, and is two devices with an exit each",
   async () => {
     await turnOn();
     const laptop = await LanDevice.plugIn(lab, 1);
