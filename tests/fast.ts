@@ -21,7 +21,7 @@ export const slow = unless(FAST);
 
 /**
  * For tests that run only with `scripts/test --long`, and for what reason. A whole file: `const { test } = long("…")`.
- * One test of a file: `long("…").test("…")`. `lab/suite/tests.ts` reads in the file's text which of the two it is.
+ * One test of a file: `long("…").test("…")`. `tests/rig/suite/tests.ts` reads in the file's text which of the two it is.
  */
 export function long(_reason: string): { test: typeof test; describe: typeof describe } {
   if (FAST || LONG === "without") return { test: unheard(test), describe: unheard(describe) };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { until } from "../../lab/until.ts";
+import { until } from "../rig/tools/until.ts";
 
 /** Built by `scripts/build`, which `scripts/test` runs first. */
 const BINARY = join(import.meta.dir, "../../dist/portcullis");

@@ -1,7 +1,7 @@
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
-import { patiently } from "../../lab/patience.ts";
 import { type Answer, answerFrom, request } from "../http/wire.ts";
+import { patiently } from "../rig/tools/retried.ts";
 
 /** Built by `scripts/build`, which `scripts/test` runs first. */
 export const BINARY = join(import.meta.dir, "../../dist/portcullis");

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import fc from "fast-check";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { BINARY, Client } from "./client.ts";
 import { type Observed, outcomeOf } from "./order.ts";
 

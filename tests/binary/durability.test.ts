@@ -12,10 +12,10 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 import { BINARY, Client } from "./client.ts";
 
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);

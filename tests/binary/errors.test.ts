@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { CUSTOM_EXAMPLE, IMPORT_EXAMPLE } from "../../src/http/own-servers.ts";
 import type { Answer } from "../http/wire.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 import { BINARY, Client } from "./client.ts";
 
 /** Network namespaces and handshakes that fail, on a busy machine. */

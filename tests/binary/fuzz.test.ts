@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { BINARY, Client } from "./client.ts";
 import { beginnings, bytes, nameOf, type Shot, shots } from "./shots.ts";
 

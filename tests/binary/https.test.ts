@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Browser } from "../../lab/dashboard/browser.ts";
-import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { LAN, UPLINK } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { Browser } from "../rig/dashboard/browser.ts";
+import { createLab, type Gateway, type GatewayOptions, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 import { makeSignedCertificate } from "../system/certificate.ts";
 import { BINARY } from "./client.ts";
 

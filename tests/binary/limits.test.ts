@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { BINARY, Client } from "./client.ts";
 
 /** Network namespaces and thousands of requests on a busy machine. */

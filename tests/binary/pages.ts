@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { BINARY, Client } from "./client.ts";
 import { type Block, blocksIn, commandsIn, patternOf, rowsIn, sessionIn } from "./page.ts";
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { BINARY, Client } from "./client.ts";
 import { Processes } from "./processes.ts";
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { dirname } from "node:path";
-import { Browser } from "../../lab/dashboard/browser.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { long } from "../fast.ts";
+import { Browser } from "../rig/dashboard/browser.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 import { BINARY } from "./client.ts";
 
 const { test } = long("each section of the documentation page");

@@ -3,7 +3,6 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Value } from "typebox/value";
-import { until } from "../../lab/until.ts";
 import { Destination } from "../../src/destinations/schema.ts";
 import { Device, DeviceList } from "../../src/devices/schema.ts";
 import { Servers } from "../../src/http/schema.ts";
@@ -12,6 +11,7 @@ import { ServerRecord } from "../../src/servers/schema.ts";
 import { UNKNOWN } from "../../src/servers/tree.ts";
 import { TunnelRow } from "../../src/tunnel/schema.ts";
 import { long } from "../fast.ts";
+import { until } from "../rig/tools/until.ts";
 import { commandLine, run } from "./program.ts";
 
 const { test } = long("each word of each command in each shell");

@@ -1,5 +1,5 @@
-import { PROGRAM } from "../../lab/program.ts";
 import { machineIn } from "../../src/sandbox/namespace.ts";
+import { PROGRAM } from "../rig/tools/program.ts";
 
 export interface Run {
   code: number;

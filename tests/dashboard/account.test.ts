@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
-import type { Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { assertLeadsToHttps, openView, SECURE_FLAGS, told } from "../../lab/dashboard/secure.ts";
-import { ProviderSite } from "../../lab/provider.ts";
-import { until } from "../../lab/until.ts";
 import { long } from "../fast.ts";
 import { NUMBER } from "../providers/mullvad/provider.ts";
+import type { Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { assertLeadsToHttps, openView, SECURE_FLAGS, told } from "../rig/dashboard/secure.ts";
+import { ProviderSite } from "../rig/peers/provider.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each view of the page");
 

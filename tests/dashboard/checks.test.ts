@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import type { Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { until } from "../../lab/until.ts";
 import type { Check } from "../../src/checks/schema.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import type { Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each view of the page");
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { encode } from "dns-packet";
-import type { Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { Probe } from "../../lab/probe.ts";
-import { until } from "../../lab/until.ts";
-import { Website } from "../../lab/website.ts";
 import { LAN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import type { Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { Website } from "../rig/peers/website.ts";
+import { Probe } from "../rig/tools/probe.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each view of the page");
 

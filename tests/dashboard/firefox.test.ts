@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { Browser, type Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { openView, SECURE, SECURE_FLAGS, untilSecure } from "../../lab/dashboard/secure.ts";
-import { look, VIEWS } from "../../lab/dashboard/views.ts";
 import { long } from "../fast.ts";
+import { Browser, type Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { openView, SECURE, SECURE_FLAGS, untilSecure } from "../rig/dashboard/secure.ts";
+import { look, VIEWS } from "../rig/dashboard/views.ts";
 
 const { test } = long("the page in a second browser");
 

@@ -2,14 +2,14 @@ import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { cpSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { look, VIEWS } from "../../lab/dashboard/views.ts";
-import { inject } from "../../lab/injector.ts";
-import { PROGRAM } from "../../lab/program.ts";
-import { until } from "../../lab/until.ts";
 import { long } from "../fast.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
+import type { Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { look, VIEWS } from "../rig/dashboard/views.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { PROGRAM } from "../rig/tools/program.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each view of the page");
 

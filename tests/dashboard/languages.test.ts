@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig } from "../../lab/dashboard/rig.ts";
-import { SECURE, SECURE_FLAGS, untilSecure } from "../../lab/dashboard/secure.ts";
-import { look, VIEWS } from "../../lab/dashboard/views.ts";
 import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
 import { long } from "../fast.ts";
 import { catalogueOf } from "../page/messages.ts";
+import type { Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig } from "../rig/dashboard/rig.ts";
+import { SECURE, SECURE_FLAGS, untilSecure } from "../rig/dashboard/secure.ts";
+import { look, VIEWS } from "../rig/dashboard/views.ts";
 
 const { test } = long("each view of the page again");
 

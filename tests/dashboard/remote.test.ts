@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
-import type { Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { Doorbell } from "../../lab/doorbell.ts";
-import { Phone } from "../../lab/phone.ts";
-import { until } from "../../lab/until.ts";
 import type { RemoteDevice } from "../../src/remote/schema.ts";
 import { LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 import { long } from "../fast.ts";
+import type { Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { Phone } from "../rig/home/phone.ts";
+import { Doorbell } from "../rig/peers/visited-port.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each view of the page");
 

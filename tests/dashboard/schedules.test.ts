@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import type { Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
 import { long } from "../fast.ts";
+import type { Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
 
 const { test } = long("each view of the page");
 

@@ -2,11 +2,11 @@ import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { until } from "../../lab/until.ts";
 import { ARCHIVES, zipOf } from "../cli/archives.ts";
 import { long } from "../fast.ts";
+import type { Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each view of the page");
 

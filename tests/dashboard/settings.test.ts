@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { assertLeadsToHttps, openView, SECURE_FLAGS, told } from "../../lab/dashboard/secure.ts";
-import { Notified } from "../../lab/notified.ts";
-import { until } from "../../lab/until.ts";
 import { version } from "../../package.json";
 import { LAN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import type { Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { assertLeadsToHttps, openView, SECURE_FLAGS, told } from "../rig/dashboard/secure.ts";
+import { Notified } from "../rig/peers/notified.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each view of the page");
 

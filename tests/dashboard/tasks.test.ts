@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { COUNTS_CLICKS, type Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { until } from "../../lab/until.ts";
 import type { Device } from "../../src/devices/schema.ts";
 import type { ScheduleList } from "../../src/schedules/schema.ts";
+import { COUNTS_CLICKS, type Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { until } from "../rig/tools/until.ts";
 
 /** What people want of the page, each with the clicks that it may take from Home. */
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
-import type { Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { EphemeralService } from "../../lab/ephemeral-service.ts";
-import { until } from "../../lab/until.ts";
 import { TUNNEL } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import type { Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { EphemeralService } from "../rig/peers/ephemeral-service.ts";
+import { until } from "../rig/tools/until.ts";
 
 const further = long("beyond the main paths of the view");
 

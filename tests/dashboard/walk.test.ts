@@ -2,17 +2,17 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { Browser, type Tab } from "../../lab/dashboard/browser.ts";
-import { TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { DebianGateway } from "../../lab/debian-gateway.ts";
-import { createLab, type Lab } from "../../lab/lab.ts";
-import { ProviderSite } from "../../lab/provider.ts";
-import { story } from "../../lab/story.ts";
-import { until } from "../../lab/until.ts";
 import { version } from "../../package.json";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { NUMBER } from "../providers/mullvad/provider.ts";
+import { Browser, type Tab } from "../rig/dashboard/browser.ts";
+import { TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { DebianGateway } from "../rig/home/debian-gateway.ts";
+import { ProviderSite } from "../rig/peers/provider.ts";
+import { story } from "../rig/tools/claims.ts";
+import { createLab, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { describe } = long("the whole way of the first run");
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import type { Tab } from "../../lab/dashboard/browser.ts";
-import { type Rig, startRig, TIMEOUT_MS } from "../../lab/dashboard/rig.ts";
-import { look, VIEWS } from "../../lab/dashboard/views.ts";
 import { long } from "../fast.ts";
+import type { Tab } from "../rig/dashboard/browser.ts";
+import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { look, VIEWS } from "../rig/dashboard/views.ts";
 
 const { test } = long("each view of the page again");
 

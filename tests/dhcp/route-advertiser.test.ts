@@ -1,11 +1,11 @@
 import { expect, test } from "bun:test";
-import { ICMPV6, icmpBytes, packetBytes } from "../../lab/packet.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { routeAdvertisement } from "../../src/dhcp/route-advertisement.ts";
 import { RouteAdvertiser } from "../../src/dhcp/route-advertiser.ts";
 import type { Heard } from "../../src/system/host.ts";
 import { cidrs, ip } from "../fake/address.ts";
 import { Listening, OWN_MAC } from "../fake/listening.ts";
+import { ICMPV6, icmpBytes, packetBytes } from "../rig/tools/packet.ts";
 
 const ENDS = { from: "fe80::1", to: "ff02::1" };
 const ALL_NODES_MAC = "33:33:00:00:00:01";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { until } from "../../lab/until.ts";
 import { dhcpState, dhcpWait, startedUnit, UNIT_DIGEST } from "../../src/dhcp/unit.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
+import { until } from "../rig/tools/until.ts";
 
 /** Systemd's answers, one after the other; the last one stays. */
 function hostWith(...answers: [state: string, status: string][]) {

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { inject } from "../../lab/injector.ts";
-import { datagramFrame } from "../../lab/packet.ts";
 import type { Prefix } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { AskerPorts, RESOLVER_PORT } from "../../src/dns/asker-ports.ts";
@@ -13,6 +11,8 @@ import { LinuxHost } from "../../src/system/linux.ts";
 import { cidr, ips } from "../fake/address.ts";
 import { assigned, LAN_ROUTES, NETWORK } from "../killswitch/example.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { datagramFrame } from "../rig/tools/packet.ts";
 import { query } from "./messages.ts";
 
 const [GATEWAY, HOME] = [`ag${process.pid}`, `ah${process.pid}`];

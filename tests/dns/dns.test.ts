@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from "bun:test";
-import { until } from "../../lab/until.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import type { DeviceId } from "../../src/devices/id.ts";
 import { Dns } from "../../src/dns/dns.ts";
@@ -7,6 +6,7 @@ import { questionIn } from "../../src/dns/question.ts";
 import { OTHERS, type Resolver } from "../../src/dns/resolver.ts";
 import type { OwnResolver, PolicyPart } from "../../src/killswitch/policy.ts";
 import { cidr, cidrs, ips } from "../fake/address.ts";
+import { until } from "../rig/tools/until.ts";
 import { query } from "./messages.ts";
 
 /** Loopback is this home's LAN. */

@@ -1,10 +1,10 @@
 import { expect } from "bun:test";
 import { existsSync } from "node:fs";
-import { until } from "../../lab/until.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Host } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { until } from "../rig/tools/until.ts";
 import { comparable } from "./comparable.ts";
 import { FakeHost } from "./host.ts";
 

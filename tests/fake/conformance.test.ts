@@ -1,5 +1,4 @@
 import { describe, expect } from "bun:test";
-import { until } from "../../lab/until.ts";
 import { type Address, mustParseAddress } from "../../src/base/address.ts";
 import { type Mac, parseMac } from "../../src/base/mac.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
@@ -32,6 +31,7 @@ import { type Own, type Peer, parseUapi, setconfText, uapiText } from "../../src
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { needsNamespaces } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
+import { until } from "../rig/tools/until.ts";
 import { cidr, cidrs, ip } from "./address.ts";
 import { Both, ROUTER } from "./both.ts";
 

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, expect } from "bun:test";
 import net from "node:net";
 import tls from "node:tls";
-import { until } from "../../lab/until.ts";
 import type { KeyedCertificate } from "../../src/certificates/certificate.ts";
 import { selfSigned } from "../../src/certificates/self-signed.ts";
 import { HttpsListener } from "../../src/http/https-listener.ts";
 import { ip } from "../fake/address.ts";
 import { slow } from "../fast.ts";
+import { until } from "../rig/tools/until.ts";
 import { Home } from "./home.ts";
 import { type Answer, answerFrom, request } from "./wire.ts";
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { until } from "../../lab/until.ts";
 import { BOUNDS_TABLE } from "../../src/network/bounds-table.ts";
 import { LIMITS_TABLE } from "../../src/network/limits-table.ts";
 import { nftTable, OWN_TABLES } from "../../src/network/own-table.ts";
+import { until } from "../rig/tools/until.ts";
 import { Home } from "./home.ts";
 
 let home: Home;

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { until } from "../../lab/until.ts";
 import { Peers } from "../../src/http/peers.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsNamespaces } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { until } from "../rig/tools/until.ts";
 
 /** Network namespaces, and three programs, on a busy machine. */
 const TIMEOUT_MS = 180_000;

@@ -1,8 +1,8 @@
 import { ptr } from "bun:ffi";
 import { afterAll, expect } from "bun:test";
-import { until } from "../../lab/until.ts";
 import { libc, SOL_SOCKET } from "../../src/system/libc.ts";
 import { slow } from "../fast.ts";
+import { until } from "../rig/tools/until.ts";
 import { Home } from "./home.ts";
 import { request } from "./wire.ts";
 

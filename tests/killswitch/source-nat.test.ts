@@ -1,16 +1,16 @@
 import { expect } from "bun:test";
-import { inject } from "../../lab/injector.ts";
-import { datagramFrame } from "../../lab/packet.ts";
-import { until } from "../../lab/until.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
 import type { Host } from "../../src/system/host.ts";
 import { needsNamespaces } from "../fast.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { datagramFrame } from "../rig/tools/packet.ts";
+import { until } from "../rig/tools/until.ts";
 import { POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
 const PATIENCE_MS = 180_000;
-const KNOCK = `${import.meta.dir}/../../lab/knock.ts`;
+const KNOCK = `${import.meta.dir}/../../tests/rig/tools/connection-attempt.ts`;
 
 /** The gateway of the connected policy, without its routing rules, so that only the firewall blocks. */
 const LINKS = [

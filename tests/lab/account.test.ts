@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
-import { createLab, type Gateway, type Lab, type Ran } from "../../lab/lab.ts";
-import { ProviderSite } from "../../lab/provider.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { commandLine } from "../cli/program.ts";
 import { long } from "../fast.ts";
 import { NUMBER } from "../providers/mullvad/provider.ts";
+import { ProviderSite } from "../rig/peers/provider.ts";
+import { createLab, type Gateway, type Lab, type Ran } from "../rig/tools/lab.ts";
 
 const { test } = long("the same gateway with another provider");
 

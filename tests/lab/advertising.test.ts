@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { DropIn } from "../../lab/dropin.ts";
-import { story } from "../../lab/story.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { DropIn } from "../rig/home/dropin.ts";
+import { story } from "../rig/tools/claims.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { describe } = long("the same gateway beside other home routers");
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { AMNEZIA_LINES, AMNEZIA_PORT, startAmnezia } from "../../lab/amnezia.ts";
-import { knock } from "../../lab/knock.ts";
-import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
-import { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
 import { INTERNET, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { AMNEZIA_LINES, AMNEZIA_PORT, startAmnezia } from "../rig/peers/amnezia.ts";
+import { knock } from "../rig/tools/connection-attempt.ts";
+import { createLab, ENDPOINTS, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { Sniffer } from "../rig/tools/sniffer.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("the same tunnel inside another transport");
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { ArpFlood } from "../../lab/arp-flood.ts";
-import { processorMs } from "../../lab/bench/processor-time.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { LAN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { processorMs } from "../rig/bench/processor-time.ts";
+import { ArpFlood } from "../rig/tools/arp-flood.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

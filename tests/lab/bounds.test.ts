@@ -2,16 +2,16 @@ import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { inject } from "../../lab/injector.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { datagramFrame, ICMPV6, icmpBytes, packetFrame } from "../../lab/packet.ts";
-import { until } from "../../lab/until.ts";
 import { BOUNDS_TABLE, boundsFor, mostConnections, OF_INTERFACE } from "../../src/network/bounds-table.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { datagramFrame, ICMPV6, icmpBytes, packetFrame } from "../rig/tools/packet.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

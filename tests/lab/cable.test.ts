@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { inject } from "../../lab/injector.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { place } from "../../lab/leaks/intruder.ts";
+import { LAN_TABLE } from "../../src/network/slot.ts";
+import { INTERNET, LAN, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+import { place } from "../rig/leaks/intruder.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import {
   type Body,
   ICMP,
@@ -13,12 +16,9 @@ import {
   tcpBytes,
   UDP,
   udpBytes,
-} from "../../lab/packet.ts";
-import { Probe } from "../../lab/probe.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
-import { LAN_TABLE } from "../../src/network/slot.ts";
-import { INTERNET, LAN, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
-import { long } from "../fast.ts";
+} from "../rig/tools/packet.ts";
+import { Probe } from "../rig/tools/probe.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

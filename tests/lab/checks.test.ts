@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import type { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
 import type { Check, Checks } from "../../src/checks/schema.ts";
 import { INTERNET, LAN, ROUTER, TUNNEL, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import type { Sniffer } from "../rig/tools/sniffer.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

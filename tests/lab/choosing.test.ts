@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
-import { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 import { long } from "../fast.ts";
+import { createLab, ENDPOINTS, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { Sniffer } from "../rig/tools/sniffer.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("the same gateway with another provider");
 

@@ -1,4 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
+import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
 import {
   allowRouted,
   bridgeLan,
@@ -7,14 +9,12 @@ import {
   startUfw,
   wgQuick,
   wgQuickLink,
-} from "../../lab/company.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import type { Sniffer } from "../../lab/sniffer.ts";
-import type { Traffic } from "../../lab/traffic.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
-import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
-import { long } from "../fast.ts";
+} from "../rig/peers/other-programs.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import type { Sniffer } from "../rig/tools/sniffer.ts";
+import type { Traffic } from "../rig/tools/traffic.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("the same gateway with other networks behind it");
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { Line } from "../../lab/line.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import type { Connection } from "../../src/system/host.ts";
 import { long } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { Line } from "../rig/tools/silent-connection.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

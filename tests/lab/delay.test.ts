@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createLab, type Lab } from "../../lab/lab.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
+import { createLab, type Lab } from "../rig/tools/lab.ts";
 
 const DELAY_MS = 10;
 const PINGS = 500;

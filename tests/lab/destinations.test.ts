@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import type { Mark } from "../../lab/marker.ts";
-import { type Seen, seenAt, tableOf } from "../../lab/places.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { type Seen, seenAt, tableOf } from "../rig/judges/where-seen.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import type { Mark } from "../rig/tools/marker.ts";
+import { until } from "../rig/tools/until.ts";
 
 /** Some connects and restarts, and seconds of traffic, on a busy machine. */
 const TIMEOUT_MS = 240_000;

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { Value } from "typebox/value";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { startResponder } from "../../lab/mdns-responder.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { type Device, DeviceList } from "../../src/devices/schema.ts";
 import type { TrafficUpdate } from "../../src/http/traffic.ts";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { startResponder } from "../rig/tools/mdns-responder.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 /** It takes some 10 ms on an idle machine, and must take less than a second; a busy one may take longer. */
 const APPEARS_WITHIN_MS = 5_000;

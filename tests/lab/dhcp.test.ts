@@ -10,9 +10,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, join } from "node:path";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { story } from "../../lab/story.ts";
-import { until } from "../../lab/until.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { dnsmasqConfig } from "../../src/dhcp/config.ts";
 import { HOSTS_FILE } from "../../src/dhcp/files.ts";
@@ -24,6 +21,9 @@ import { ulaOn } from "../../src/network/ula.ts";
 import { INTERNET, LAN, type NetworkCards, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { story } from "../rig/tools/claims.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { describe } = long("the same gateway with other DHCP programs");
 

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
 import { appendFileSync } from "node:fs";
-import { inject } from "../../lab/injector.ts";
-import { knock } from "../../lab/knock.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { type Mark, Marker, markIn } from "../../lab/marker.ts";
-import { packetFrame, TCP, tcpBytes } from "../../lab/packet.ts";
-import type { Traffic } from "../../lab/traffic.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
 import { DIRECT_MARK } from "../../src/network/slot.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, TUNNEL, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { knock } from "../rig/tools/connection-attempt.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { type Mark, Marker, markIn } from "../rig/tools/marker.ts";
+import { packetFrame, TCP, tcpBytes } from "../rig/tools/packet.ts";
+import type { Traffic } from "../rig/tools/traffic.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

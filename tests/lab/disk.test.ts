@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const TEST_MS = 180_000;
 const ROUNDS = 2;
@@ -17,7 +17,7 @@ beforeAll(async () => {
   lab = await createLab({ cards: 1 });
   holder = join(lab.sandbox.directory, "held");
   const library = join(lab.sandbox.directory, "held-disk.so");
-  const source = join(import.meta.dir, "../../lab/held-disk.c");
+  const source = join(import.meta.dir, "../rig/tools/held-disk.c");
   expect(await lab.outside(["gcc", "-shared", "-fPIC", "-o", library, source])).toMatchObject({ code: 0 });
   // The programs that the service starts do not inherit its environment.
   gateway = await lab.startGateway({ environment: { LD_PRELOAD: library, HELD_DISK: holder } });

@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
-import { inject } from "../../lab/injector.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { place } from "../../lab/leaks/intruder.ts";
-import { askerIn, questions } from "../../lab/leaks/questions.ts";
-import { datagramFrame } from "../../lab/packet.ts";
-import { type Outcome, Probe } from "../../lab/probe.ts";
-import { until } from "../../lab/until.ts";
-import { Website } from "../../lab/website.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { RESOLVER_PORT } from "../../src/dns/asker-ports.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { place } from "../rig/leaks/intruder.ts";
+import { askerIn, questions } from "../rig/leaks/questions.ts";
+import { Website } from "../rig/peers/website.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { datagramFrame } from "../rig/tools/packet.ts";
+import { type Outcome, Probe } from "../rig/tools/probe.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { CLIENT_KINDS } from "../../lab/client-programs.ts";
-import { DropIn } from "../../lab/dropin.ts";
-import { OWN6 } from "../../lab/home-routers.ts";
-import { story } from "../../lab/story.ts";
-import { until } from "../../lab/until.ts";
 import { addressOf } from "../../src/base/address.ts";
 import { INTERNET, LAN, type NetworkCards } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { DropIn } from "../rig/home/dropin.ts";
+import { OWN6 } from "../rig/home/home-routers.ts";
+import { story } from "../rig/tools/claims.ts";
+import { CLIENT_KINDS } from "../rig/tools/client-programs.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { describe } = long("the same gateway with other cables and lines");
 

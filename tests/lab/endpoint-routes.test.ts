@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
-import { CLIENT_ENVIRONMENT, clientScript, writeClientFiles } from "../../lab/client-programs.ts";
-import { Dnsmasq } from "../../lab/dnsmasq.ts";
-import { OWN } from "../../lab/home-client.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { Probe, type Target } from "../../lab/probe.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import type { Checks } from "../../src/checks/schema.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { OWN } from "../rig/home/home-client.ts";
+import { Dnsmasq } from "../rig/peers/dnsmasq.ts";
+import { CLIENT_ENVIRONMENT, clientScript, writeClientFiles } from "../rig/tools/client-programs.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { Probe, type Target } from "../rig/tools/probe.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import type { Mark } from "../../lab/marker.ts";
-import { kindsOf, seenAt } from "../../lab/places.ts";
-import { until } from "../../lab/until.ts";
 import type { Device } from "../../src/devices/schema.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { kindsOf, seenAt } from "../rig/judges/where-seen.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import type { Mark } from "../rig/tools/marker.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

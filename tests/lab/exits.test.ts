@@ -1,10 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { inject } from "../../lab/injector.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { craftedBodies } from "../../lab/leaks/crafted.ts";
-import { Listener } from "../../lab/listener.ts";
-import type { Mark } from "../../lab/marker.ts";
+import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+import { kindsOf, type Place, type Seen, seenAt, tableOf } from "../rig/judges/where-seen.ts";
+import { craftedBodies } from "../rig/leaks/crafted.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { Listener } from "../rig/tools/listener.ts";
+import type { Mark } from "../rig/tools/marker.ts";
 import {
   datagramFrame,
   fragmentFrames,
@@ -12,13 +15,10 @@ import {
   priorityTagged,
   UDP,
   udpBytes,
-} from "../../lab/packet.ts";
-import { kindsOf, type Place, type Seen, seenAt, tableOf } from "../../lab/places.ts";
-import type { Traffic } from "../../lab/traffic.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
-import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
-import { long } from "../fast.ts";
+} from "../rig/tools/packet.ts";
+import type { Traffic } from "../rig/tools/traffic.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 /** Two connects, restarts and some seconds of traffic, on a busy machine. */
 const TIMEOUT_MS = 240_000;

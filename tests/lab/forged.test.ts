@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { askGateway } from "../../lab/ask.ts";
-import { FORGED, FORGERIES, Forger, HOME_ADDRESSES, RACED } from "../../lab/forger.ts";
-import { inject } from "../../lab/injector.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { place } from "../../lab/leaks/intruder.ts";
-import { datagramFrame } from "../../lab/packet.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, TUNNEL, UPLINK } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { place } from "../rig/leaks/intruder.ts";
+import { FORGED, FORGERIES, Forger, HOME_ADDRESSES, RACED } from "../rig/peers/forged-answers.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { datagramFrame } from "../rig/tools/packet.ts";
+import { askGateway } from "../rig/tools/question.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

@@ -1,13 +1,13 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
-import { Doorbell } from "../../lab/doorbell.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { until } from "../../lab/until.ts";
 import { BOUNDS_TABLE, boundsFor } from "../../src/network/bounds-table.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { Doorbell } from "../rig/peers/visited-port.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

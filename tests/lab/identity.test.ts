@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { told } from "../../lab/agreement.ts";
-import { assign, macOf } from "../../lab/changes.ts";
-import { Home } from "../../lab/home.ts";
-import type { GatewayOptions, Lab } from "../../lab/lab.ts";
-import type { Progress } from "../../lab/sender.ts";
-import { until } from "../../lab/until.ts";
 import type { Device } from "../../src/devices/schema.ts";
 import { LAN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { Home } from "../rig/home/home.ts";
+import { assign, macOf } from "../rig/judges/changes.ts";
+import { told } from "../rig/judges/consistency.ts";
+import type { GatewayOptions, Lab } from "../rig/tools/lab.ts";
+import type { Progress } from "../rig/tools/sender.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { Installation } from "../../lab/installation.ts";
-import { createLab, type Lab } from "../../lab/lab.ts";
-import { Listener } from "../../lab/listener.ts";
-import { story } from "../../lab/story.ts";
 import { filesByHand } from "../../src/install/machine.ts";
 import { UNITS } from "../../src/install/paths.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { long } from "../fast.ts";
+import { Installation } from "../rig/home/installation.ts";
+import { story } from "../rig/tools/claims.ts";
+import { createLab, type Lab } from "../rig/tools/lab.ts";
+import { Listener } from "../rig/tools/listener.ts";
 
 const { describe } = long("the same gateway with other DHCP programs");
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { createLab } from "../../lab/lab.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
+import { createLab } from "../rig/tools/lab.ts";
 
 test("on a machine with IPv6 turned off a server with IPv6 addresses serves IPv4, also after a restart", async () => {
   const lab = await createLab({ cards: 2 });

@@ -1,9 +1,9 @@
 import { expect } from "bun:test";
-import { EVENTS } from "../../lab/gateways/events.ts";
-import { WG_QUICK } from "../../lab/gateways/known.ts";
-import { PORTCULLIS } from "../../lab/gateways/portcullis.ts";
-import { judged } from "../../lab/gateways/trial.ts";
 import { needsNamespaces } from "../fast.ts";
+import { EVENTS } from "../rig/gateways/events.ts";
+import { WG_QUICK } from "../rig/gateways/known.ts";
+import { PORTCULLIS } from "../rig/gateways/portcullis.ts";
+import { judged } from "../rig/gateways/trial.ts";
 
 needsNamespaces.test(
   "the judge sees a device's packets outside wg-quick's tunnel when its link is deleted, and none of Portcullis'",

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { anyChange } from "../../lab/changes.ts";
-import { Home } from "../../lab/home.ts";
-import { randomFrom } from "../../lab/leaks/random.ts";
 import { long } from "../fast.ts";
+import { Home } from "../rig/home/home.ts";
+import { anyChange } from "../rig/judges/changes.ts";
+import { randomFrom } from "../rig/leaks/random.ts";
 
 const { test } = long("rounds of SIGKILL");
 

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
-import { createLab, Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { createLab, Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same gateway with other cables and lines");
 

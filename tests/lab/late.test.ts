@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { inject } from "../../lab/injector.ts";
-import { createLab, type Lab } from "../../lab/lab.ts";
-import { packetBytes, TCP, tcpBytes } from "../../lab/packet.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, ROUTER } from "../../src/sandbox/topology.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { createLab, type Lab } from "../rig/tools/lab.ts";
+import { packetBytes, TCP, tcpBytes } from "../rig/tools/packet.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const TEST_MS = 120_000;
 const ACK = 0x10;

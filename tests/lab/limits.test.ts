@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { type Carried, startStreams, streamed } from "../../lab/stream.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { type Carried, startStreams, streamed } from "../rig/tools/stream.ts";
+import { until } from "../rig/tools/until.ts";
 
 const further = long("the same for limits that all share, and after a restart");
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { readFileSync } from "node:fs";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
-import { Website } from "../../lab/website.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { Website } from "../rig/peers/website.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same gateway with another provider");
 

@@ -1,12 +1,12 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { Sender } from "../../lab/sender.ts";
-import { CLEAR, Sightings } from "../../lab/sightings.ts";
-import { until } from "../../lab/until.ts";
 import { long } from "../fast.ts";
+import { CLEAR, Sightings } from "../rig/judges/sightings.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { Sender } from "../rig/tools/sender.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

@@ -1,10 +1,10 @@
 import { afterEach, expect } from "bun:test";
-import { assign, lead, macOf, remove } from "../../lab/changes.ts";
-import { Home } from "../../lab/home.ts";
-import type { Progress } from "../../lab/sender.ts";
-import { CLEAR } from "../../lab/sightings.ts";
 import { TABLE } from "../../src/killswitch/ruleset.ts";
 import { long } from "../fast.ts";
+import { Home } from "../rig/home/home.ts";
+import { assign, lead, macOf, remove } from "../rig/judges/changes.ts";
+import { CLEAR } from "../rig/judges/sightings.ts";
+import type { Progress } from "../rig/tools/sender.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

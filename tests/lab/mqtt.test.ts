@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CLIENT_ENVIRONMENT, UNPACKED } from "../../lab/client-programs.ts";
-import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../lab/lab.ts";
-import { Mosquitto, PASSWORD, USER } from "../../lab/mosquitto.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { Mosquitto, PASSWORD, USER } from "../rig/peers/mosquitto.ts";
+import { CLIENT_ENVIRONMENT, UNPACKED } from "../rig/tools/client-programs.ts";
+import { createLab, type Gateway, type GatewayOptions, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, TUNNEL, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { LEAST_MTU } from "../../src/tunnel/mtu.ts";
 import { long } from "../fast.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same gateway with other cables and lines");
 

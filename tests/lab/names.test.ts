@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { AUTHORITATIVE_ANSWER, encode } from "dns-packet";
-import { askGateway } from "../../lab/ask.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { ODD_RESOLVER, ODDITIES, OddResolver } from "../../lab/odd-resolver.ts";
-import { until } from "../../lab/until.ts";
-import { Website } from "../../lab/website.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, TUNNEL, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { ODD_RESOLVER, ODDITIES, OddResolver } from "../rig/peers/odd-resolver.ts";
+import { Website } from "../rig/peers/website.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { askGateway } from "../rig/tools/question.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
-import { createLab, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, ROUTER, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { createLab, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

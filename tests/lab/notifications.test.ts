@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { Notified } from "../../lab/notified.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { Notified } from "../rig/peers/notified.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

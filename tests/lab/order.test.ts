@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import type { Status } from "../../src/tunnel/schema.ts";
 import { long } from "../fast.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

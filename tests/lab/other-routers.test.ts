@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
-import { Dnsmasq } from "../../lab/dnsmasq.ts";
-import { inject } from "../../lab/injector.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import type { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
 import type { Check, Checks } from "../../src/checks/schema.ts";
 import type { JournalEntry } from "../../src/journal/schema.ts";
 import { LAN, ROUTER } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
+import { Dnsmasq } from "../rig/peers/dnsmasq.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import type { Sniffer } from "../rig/tools/sniffer.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same gateway beside other home routers");
 

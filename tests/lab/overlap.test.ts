@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { call } from "../../lab/caller.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { Sightings } from "../../lab/sightings.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { Sightings } from "../rig/judges/sightings.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { call } from "../rig/tools/request.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

@@ -1,14 +1,14 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { cutPower, documented, Keepalived, plugInGateway, SHARED } from "../../lab/pair.ts";
-import type { Sniffer } from "../../lab/sniffer.ts";
-import { isNeighbourly } from "../../lab/sniffer.ts";
-import type { Traffic } from "../../lab/traffic.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { cutPower, documented, Keepalived, plugInGateway, SHARED } from "../rig/home/gateway-pair.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import type { Sniffer } from "../rig/tools/sniffer.ts";
+import { isNeighbourly } from "../rig/tools/sniffer.ts";
+import type { Traffic } from "../rig/tools/traffic.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

@@ -1,10 +1,10 @@
 import { expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLab, type Lab } from "../../lab/lab.ts";
-import { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET, VPN_PORT } from "../../src/sandbox/topology.ts";
+import { createLab, type Lab } from "../rig/tools/lab.ts";
+import { Sniffer } from "../rig/tools/sniffer.ts";
+import { until } from "../rig/tools/until.ts";
 
 const TIMEOUT_MS = 240_000;
 const PORT = 53;

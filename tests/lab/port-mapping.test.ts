@@ -1,15 +1,15 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
-import { CLIENT_ENVIRONMENT } from "../../lab/client-programs.ts";
-import { Doorbell } from "../../lab/doorbell.ts";
-import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { NAMED_ADDRESS, NatPmpProvider } from "../../lab/nat-pmp-provider.ts";
-import { until } from "../../lab/until.ts";
 import type { Forward } from "../../src/forwards/schema.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { NAMED_ADDRESS, NatPmpProvider } from "../rig/peers/nat-pmp-provider.ts";
+import { Doorbell } from "../rig/peers/visited-port.ts";
+import { CLIENT_ENVIRONMENT } from "../rig/tools/client-programs.ts";
+import { createLab, type Gateway, type GatewayOptions, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

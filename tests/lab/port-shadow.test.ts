@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
-import { inject } from "../../lab/injector.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { LanDevice } from "../../lab/lan-device.ts";
-import { datagramFrame } from "../../lab/packet.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET, type NetworkCards, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import type { Connection } from "../../src/system/host.ts";
 import { long } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { LanDevice } from "../rig/tools/lan-device.ts";
+import { datagramFrame } from "../rig/tools/packet.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { inject } from "../../lab/injector.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { place, reachFlow, reachTunnelAddress } from "../../lab/leaks/intruder.ts";
-import { until } from "../../lab/until.ts";
 import type { Check } from "../../src/checks/schema.ts";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
+import { place, reachFlow, reachTunnelAddress } from "../rig/leaks/intruder.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

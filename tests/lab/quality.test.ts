@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import type { Traffic } from "../../lab/traffic.ts";
-import { until } from "../../lab/until.ts";
 import { TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import type { Quality } from "../../src/tunnel/quality-facts.ts";
 import type { Status, TunnelRow } from "../../src/tunnel/schema.ts";
 import { long } from "../fast.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import type { Traffic } from "../rig/tools/traffic.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { EphemeralService } from "../../lab/ephemeral-service.ts";
-import { knock } from "../../lab/knock.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { RELAYED, relayServers, relaysAt } from "../../lab/relayed-servers.ts";
-import { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { exitMarkOf, MAIN_SLOT, markOf } from "../../src/network/slot.ts";
 import { INTERNET, MULTIHOP_PORTS, TUNNEL, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { EphemeralService } from "../rig/peers/ephemeral-service.ts";
+import { RELAYED, relayServers, relaysAt } from "../rig/peers/relayed-servers.ts";
+import { knock } from "../rig/tools/connection-attempt.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { Sniffer } from "../rig/tools/sniffer.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("the same gateway with another provider");
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { TO_HOME_ROUTER } from "../../lab/miniupnpd.ts";
-import { Phone } from "../../lab/phone.ts";
-import { PROGRAM } from "../../lab/program.ts";
-import { relayServers, relaysAt, UDP2TCP_PORTS } from "../../lab/relayed-servers.ts";
-import { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
 import { HOME, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { Phone } from "../rig/home/phone.ts";
+import { TO_HOME_ROUTER } from "../rig/peers/miniupnpd.ts";
+import { relayServers, relaysAt, UDP2TCP_PORTS } from "../rig/peers/relayed-servers.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { PROGRAM } from "../rig/tools/program.ts";
+import { Sniffer } from "../rig/tools/sniffer.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same tunnel inside another transport");
 

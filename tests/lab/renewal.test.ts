@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { CLIENT_ENVIRONMENT } from "../../lab/client-programs.ts";
-import { Daemon } from "../../lab/daemon.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { ROUTER } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { CLIENT_ENVIRONMENT } from "../rig/tools/client-programs.ts";
+import { Daemon } from "../rig/tools/daemon.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { askerIn, questions } from "../../lab/leaks/questions.ts";
-import { type Outcome, Probe, type Target } from "../../lab/probe.ts";
-import type { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { askerIn, questions } from "../rig/leaks/questions.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { type Outcome, Probe, type Target } from "../rig/tools/probe.ts";
+import type { Sniffer } from "../rig/tools/sniffer.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same gateway with other resolvers");
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { askerIn, questions } from "../../lab/leaks/questions.ts";
-import { Probe } from "../../lab/probe.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { askerIn, questions } from "../rig/leaks/questions.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { Probe } from "../rig/tools/probe.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("the same gateway with other networks behind it");
 

@@ -2,15 +2,15 @@ import { afterAll, afterEach, beforeAll, describe, expect, spyOn } from "bun:tes
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createLab, type Lab } from "../../lab/lab.ts";
-import { KINDS, type Kind, PATIENCE_MS } from "../../lab/traffic.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { Sandbox } from "../../src/sandbox/sandbox.ts";
 import { sweep } from "../../src/sandbox/sweep.ts";
 import type { NetworkCards } from "../../src/sandbox/topology.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { long } from "../fast.ts";
+import { createLab, type Lab } from "../rig/tools/lab.ts";
+import { KINDS, type Kind, PATIENCE_MS } from "../rig/tools/traffic.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { startStreams, streamed } from "../../lab/stream.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { startStreams, streamed } from "../rig/tools/stream.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
-import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { lockFileOf } from "../../src/system/claim.ts";
 import { long } from "../fast.ts";
+import { createLab, type Gateway, type GatewayOptions, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same gateway beside other home routers");
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { startShadowsocks } from "../../lab/shadowsocks.ts";
-import { until } from "../../lab/until.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { startShadowsocks } from "../rig/peers/shadowsocks.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same tunnel inside another transport");
 

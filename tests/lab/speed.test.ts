@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
-import { Website } from "../../lab/website.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import type { RunningSpeedTest, SpeedResult } from "../../src/speed/schema.ts";
 import { long } from "../fast.ts";
+import { Website } from "../rig/peers/website.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

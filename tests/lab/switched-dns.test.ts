@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { LAN, RESOLVERS } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { askGateway } from "../../lab/ask.ts";
-import { createLab, type Lab } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { serviceUnit } from "../../src/install/units.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { createLab, type Lab } from "../rig/tools/lab.ts";
+import { askGateway } from "../rig/tools/question.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { askGateway } from "../../lab/ask.ts";
-import { FORGED, Forger } from "../../lab/forger.ts";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import type { Computer } from "../../src/sandbox/topology.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { FORGED, Forger } from "../rig/peers/forged-answers.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { askGateway } from "../rig/tools/question.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 

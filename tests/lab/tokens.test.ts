@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { createLab, type Gateway, type GatewayOptions, type Lab } from "../../lab/lab.ts";
-import { patiently } from "../../lab/patience.ts";
-import { PROGRAM } from "../../lab/program.ts";
 import { LAN } from "../../src/sandbox/topology.ts";
+import { createLab, type Gateway, type GatewayOptions, type Lab } from "../rig/tools/lab.ts";
+import { PROGRAM } from "../rig/tools/program.ts";
+import { patiently } from "../rig/tools/retried.ts";
 
 /** Network namespaces, a gateway and its restarts, on a busy machine. */
 const TIMEOUT_MS = 240_000;

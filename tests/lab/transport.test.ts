@@ -1,14 +1,20 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { type Knock, knock } from "../../lab/knock.ts";
-import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../lab/lab.ts";
-import { RELAY_TARGETS, RELAYED, relayServers, relaysAt, UDP2TCP_PORTS } from "../../lab/relayed-servers.ts";
-import { Sniffer } from "../../lab/sniffer.ts";
-import { until } from "../../lab/until.ts";
-import { Wiretap } from "../../lab/wiretap.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import {
+  RELAY_TARGETS,
+  RELAYED,
+  relayServers,
+  relaysAt,
+  UDP2TCP_PORTS,
+} from "../rig/peers/relayed-servers.ts";
+import { type Knock, knock } from "../rig/tools/connection-attempt.ts";
+import { createLab, ENDPOINTS, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { Sniffer } from "../rig/tools/sniffer.ts";
+import { until } from "../rig/tools/until.ts";
+import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("the same tunnel inside another transport");
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import type { Traffic } from "../../lab/traffic.ts";
-import { until } from "../../lab/until.ts";
 import { slotOf } from "../../src/network/slot.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import type { TunnelRow } from "../../src/tunnel/schema.ts";
 import { generateKeyPair } from "../../src/wireguard/key.ts";
 import { long } from "../fast.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import type { Traffic } from "../rig/tools/traffic.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

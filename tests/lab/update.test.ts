@@ -2,12 +2,12 @@ import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Downloads } from "../../lab/downloads.ts";
-import { createLab, type Gateway, type Lab, type Ran } from "../../lab/lab.ts";
-import { until } from "../../lab/until.ts";
 import { version } from "../../package.json";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { Downloads } from "../rig/peers/downloads.ts";
+import { createLab, type Gateway, type Lab, type Ran } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 import { Workshop } from "../update/made.ts";
 import { programTrusting } from "../update/signed-program.ts";
 

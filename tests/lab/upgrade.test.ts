@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { join } from "node:path";
-import { createLab, type Gateway, type Lab } from "../../lab/lab.ts";
-import type { TrafficReport } from "../../lab/traffic.ts";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import type { TrafficReport } from "../rig/tools/traffic.ts";
 
 const { test } = long("each case of what other labs show in passing");
 

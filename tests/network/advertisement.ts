@@ -1,4 +1,4 @@
-import { ICMPV6, icmpBytes, packetBytes } from "../../lab/packet.ts";
+import { ICMPV6, icmpBytes, packetBytes } from "../rig/tools/packet.ts";
 
 /** An IPv6 packet with a router advertisement; options are in hexadecimal. */
 export function advertisementPacket({

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { until } from "../../lab/until.ts";
 import { boundsFor } from "../../src/network/bounds-table.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsNamespaces } from "../fast.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { until } from "../rig/tools/until.ts";
 
 const [GATEWAY, HOME] = [`og${process.pid}`, `oh${process.pid}`] as const;
 const ADDRESS = "192.168.7.1";

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { VIEWS } from "../../lab/dashboard/views.ts";
+import { VIEWS } from "../rig/dashboard/views.ts";
 
 const LIST = join(import.meta.dir, "../../src/dashboard/views/list.ts");
 

@@ -1,8 +1,8 @@
-import { inject } from "../../lab/injector.ts";
-import { ICMP, ICMPV6, icmpBytes, packetFrame, tcpBytes, UDP, udpBytes } from "../../lab/packet.ts";
-import { Sniffer } from "../../lab/sniffer.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { ICMP, ICMPV6, icmpBytes, packetFrame, tcpBytes, UDP, udpBytes } from "../rig/tools/packet.ts";
+import { Sniffer } from "../rig/tools/sniffer.ts";
 import { addressOf, macOf } from "./counterexample.ts";
 import { type Family, type Packet, TCP } from "./packet.ts";
 import type { Model } from "./solver.ts";

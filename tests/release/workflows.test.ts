@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { accessSync, constants } from "node:fs";
 import { Glob, YAML } from "bun";
-import { TRANSPORTS } from "../../lab/relayed-servers.ts";
+import { TRANSPORTS } from "../rig/peers/relayed-servers.ts";
 
 const FILES = [...new Glob(".github/workflows/*").scanSync({ dot: true })].sort();
 const SETUP = [

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { until } from "../../lab/until.ts";
 import { machineIn } from "../../src/sandbox/namespace.ts";
 import { Relay } from "../../src/sandbox/relay.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
+import { until } from "../rig/tools/until.ts";
 
 const NAME = `pcrelay${process.pid}`;
 const PORT = 30_000 + (process.pid % 2_000);

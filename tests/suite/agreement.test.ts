@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { wrongTargets } from "../../lab/agreement.ts";
 import type { TunnelRow } from "../../src/tunnel/schema.ts";
+import { wrongTargets } from "../rig/judges/consistency.ts";
 
 const targets = ["box-vpn-1", "Amsterdam, Netherlands"].map((server) => ({
   provider: "managed" as const,

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { countsIn } from "../../lab/suite/job.ts";
+import { countsIn } from "../rig/suite/job.ts";
 
 const OUTPUT =
   "bun test v1.4.5\n\n 3 pass\n 1 skip\n 2 fail\n 9 expect() calls\nRan 6 tests across 2 files. [5.00ms]\n";

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { hasFoundLeak } from "../../lab/suite/leak.ts";
+import { hasFoundLeak } from "../rig/suite/leak.ts";
 
 let folder = "";
 beforeAll(() => {

@@ -2,9 +2,9 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Job } from "../../lab/suite/job.ts";
-import { runAll } from "../../lab/suite/schedule.ts";
-import { until } from "../../lab/until.ts";
+import type { Job } from "../rig/suite/job.ts";
+import { runAll } from "../rig/suite/schedule.ts";
+import { until } from "../rig/tools/until.ts";
 
 const job = (title: string, script: string): Job => ({ title, argv: ["sh", "-c", script], isTest: false });
 

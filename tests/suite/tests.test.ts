@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { filesOf, type Part, partsOf } from "../../lab/suite/tests.ts";
 import { slow } from "../fast.ts";
+import { filesOf, type Part, partsOf } from "../rig/suite/tests.ts";
 
 /** Three processes that read a hundred files each. */
 const TIMEOUT_MS = 180_000;

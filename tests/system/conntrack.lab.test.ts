@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { until } from "../../lab/until.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import type { Connection, Direction } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { ip } from "../fake/address.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { until } from "../rig/tools/until.ts";
 
 const [HERE, THERE] = [`ct${process.pid}-here`, `ct${process.pid}-there`];
 const [here, there, machine] = [new NamespaceHost(HERE), new NamespaceHost(THERE), new LinuxHost()];

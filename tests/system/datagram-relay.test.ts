@@ -1,5 +1,4 @@
 import { afterEach, expect, test } from "bun:test";
-import { until } from "../../lab/until.ts";
 import { mustParseAddress } from "../../src/base/address.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
 import type { OpenRelay, RelayPlace } from "../../src/system/host.ts";
@@ -7,6 +6,7 @@ import { LinuxHost } from "../../src/system/linux.ts";
 import { RelayThread } from "../../src/system/relay/relay-thread.ts";
 import { Lwo } from "../../src/transports/disguises/lwo.ts";
 import { needsRoot } from "../fast.ts";
+import { until } from "../rig/tools/until.ts";
 
 const LOOPBACK = mustParseAddress("127.0.0.1");
 const [SERVER_KEY, OWN_KEY] = [new Uint8Array(32).fill(0x21), new Uint8Array(32).fill(0x9c)];

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { type Behaviour, EphemeralService } from "../../lab/ephemeral-service.ts";
 import { call } from "../../src/system/grpc.ts";
 import type { ProcedureCall } from "../../src/system/host.ts";
 import { ephemeralKeys } from "../../src/tunnel/ephemeral-peer.ts";
 import { generateKeyPair, publicKeyOf } from "../../src/wireguard/key.ts";
 import { needsRoot } from "../fast.ts";
+import { type Behaviour, EphemeralService } from "../rig/peers/ephemeral-service.ts";
 
 const own = generateKeyPair();
 /** For what is not answered. */

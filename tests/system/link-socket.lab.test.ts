@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { inject } from "../../lab/injector.ts";
-import { ICMPV6, packetFrame, UDP, udpBytes } from "../../lab/packet.ts";
-import { until } from "../../lab/until.ts";
 import type { LinkSocket } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { NamespaceHost } from "../namespace-host.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
+import { inject } from "../rig/tools/injector.ts";
+import { ICMPV6, packetFrame, UDP, udpBytes } from "../rig/tools/packet.ts";
+import { until } from "../rig/tools/until.ts";
 
 const [HERE, THERE] = [`pc${process.pid}-here`, `pc${process.pid}-there`];
 const MAC = "0200000000aa";

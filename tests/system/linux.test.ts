@@ -3,10 +3,10 @@ import { getEventListeners } from "node:events";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { until } from "../../lab/until.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsNamespaces } from "../fast.ts";
+import { until } from "../rig/tools/until.ts";
 
 test("a pipe in the place of a file does not hold up the service", async () => {
   const folder = mkdtempSync(join(tmpdir(), "portcullis-"));

@@ -3,9 +3,9 @@ import { afterAll, afterEach, expect, spyOn, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { until } from "../../lab/until.ts";
 import { DATAGRAM_NONBLOCK_CLOEXEC, libc, receivedFrom } from "../../src/system/libc.ts";
 import { tellStatus, unixAddress } from "../../src/system/notify.ts";
+import { until } from "../rig/tools/until.ts";
 
 const NOTIFY = join(import.meta.dir, "../../src/system/notify.ts");
 const folder = mkdtempSync(join(tmpdir(), "portcullis-notify-"));

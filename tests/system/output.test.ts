@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { readlinkSync } from "node:fs";
-import { until } from "../../lab/until.ts";
 import { Output } from "../../src/system/output.ts";
+import { until } from "../rig/tools/until.ts";
 
 /** The program waits where it reads a line, until `goOn`. */
 async function printing(

@@ -1,10 +1,10 @@
 import { afterEach, expect } from "bun:test";
-import { until } from "../../lab/until.ts";
 import { mustParseAddress } from "../../src/base/address.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
 import type { OpenRelay } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { needsRoot } from "../fast.ts";
+import { until } from "../rig/tools/until.ts";
 
 const LOOPBACK = mustParseAddress("127.0.0.1");
 const opened: { close(): unknown }[] = [];

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { until } from "../../lab/until.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import type { ElementChange, ElementType } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { until } from "../rig/tools/until.ts";
 
 const HERE = `as${process.pid}`;
 const [here, machine] = [new NamespaceHost(HERE), new LinuxHost()];

@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { until } from "../../lab/until.ts";
 import { exchange } from "../../src/system/uapi.ts";
+import { until } from "../rig/tools/until.ts";
 
 const GET = "get=1\n\n";
 /** More than the longest time for which a connection is kept. */

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { until } from "../../lab/until.ts";
 import type { Datagram, UdpSocket } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { NamespaceHost } from "../namespace-host.ts";
+import { until } from "../rig/tools/until.ts";
 
 const [HERE, THERE] = [`pc${process.pid}-here`, `pc${process.pid}-there`];
 const [here, there, machine] = [new NamespaceHost(HERE), new NamespaceHost(THERE), new LinuxHost()];

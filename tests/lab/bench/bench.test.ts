@@ -1,19 +1,19 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { readFileSync } from "node:fs";
-import { comparisonOf, type Result } from "../../../lab/bench/compare.ts";
-import { Contest } from "../../../lab/bench/contest.ts";
-import { measureExtras } from "../../../lab/bench/extras.ts";
-import { type Machine, machine } from "../../../lab/bench/machine.ts";
-import { atMost, measurementOf, ratioAtMost } from "../../../lab/bench/measure.ts";
-import { measureNames } from "../../../lab/bench/names.ts";
-import { measurePacketLimits } from "../../../lab/bench/packet-limits.ts";
-import { measureRelay } from "../../../lab/bench/relay.ts";
-import { measureRepair } from "../../../lab/bench/repair.ts";
-import { measureStart } from "../../../lab/bench/start.ts";
-import { measureSwitch } from "../../../lab/bench/switch.ts";
-import { tableOf } from "../../../lab/bench/table.ts";
-import { executionsIn, traceOf } from "../../../lab/bench/trace.ts";
 import { long } from "../../fast.ts";
+import { comparisonOf, type Result } from "../../rig/bench/compare.ts";
+import { Contest } from "../../rig/bench/contest.ts";
+import { measureExtras } from "../../rig/bench/extras.ts";
+import { type Machine, machine } from "../../rig/bench/machine.ts";
+import { atMost, measurementOf, ratioAtMost } from "../../rig/bench/measure.ts";
+import { measureNames } from "../../rig/bench/names.ts";
+import { measurePacketLimits } from "../../rig/bench/packet-limits.ts";
+import { measureRelay } from "../../rig/bench/relay.ts";
+import { measureRepair } from "../../rig/bench/repair.ts";
+import { measureStart } from "../../rig/bench/start.ts";
+import { measureSwitch } from "../../rig/bench/switch.ts";
+import { tableOf } from "../../rig/bench/table.ts";
+import { executionsIn, traceOf } from "../../rig/bench/trace.ts";
 
 const { test } = long("measurements");
 

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { measurePackets } from "../../../lab/bench/packets.ts";
-import { connections, PacketGateway } from "../../../lab/bench/packets-gateway.ts";
+import { measurePackets } from "../../rig/bench/packets.ts";
+import { connections, PacketGateway } from "../../rig/bench/packets-gateway.ts";
 
 const ROOT = process.getuid?.() === 0;
 const SIZE = { lans: 1, tunnels: 1, devices: 0 };

@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
-import { measurePage } from "../../../lab/bench/page.ts";
-import { startRig, TIMEOUT_MS } from "../../../lab/dashboard/rig.ts";
 import { long } from "../../fast.ts";
+import { measurePage } from "../../rig/bench/page.ts";
+import { startRig, TIMEOUT_MS } from "../../rig/dashboard/rig.ts";
 
 const { test } = long("measurements");
 

@@ -1,12 +1,4 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
-import { inject } from "../../../lab/injector.ts";
-import { createLab, type Gateway, type Lab } from "../../../lab/lab.ts";
-import { place } from "../../../lab/leaks/intruder.ts";
-import { Listener } from "../../../lab/listener.ts";
-import { datagramFrame } from "../../../lab/packet.ts";
-import { restartServer } from "../../../lab/restarted-server.ts";
-import type { Traffic } from "../../../lab/traffic.ts";
-import { until } from "../../../lab/until.ts";
 import { CUSTOM_EXAMPLE } from "../../../src/http/own-servers.ts";
 import { WIREGUARD } from "../../../src/killswitch/match.ts";
 import {
@@ -19,6 +11,14 @@ import {
   VPN_PORT,
 } from "../../../src/sandbox/topology.ts";
 import { generateKeyPair } from "../../../src/wireguard/key.ts";
+import { place } from "../../rig/leaks/intruder.ts";
+import { restartServer } from "../../rig/peers/restarted-server.ts";
+import { inject } from "../../rig/tools/injector.ts";
+import { createLab, type Gateway, type Lab } from "../../rig/tools/lab.ts";
+import { Listener } from "../../rig/tools/listener.ts";
+import { datagramFrame } from "../../rig/tools/packet.ts";
+import type { Traffic } from "../../rig/tools/traffic.ts";
+import { until } from "../../rig/tools/until.ts";
 
 /** Network namespaces, and SIGKILL while traffic flows, on a busy machine. */
 const TIMEOUT_MS = 300_000;

@@ -1,8 +1,8 @@
 import { expect } from "bun:test";
-import { ATTACKERS_MEET_NO_DEFENCE } from "../../../lab/leaks/attackers.ts";
-import { playFresh } from "../../../lab/leaks/fresh.ts";
-import { FRESH_SCENARIOS } from "../../../lab/leaks/scenarios.ts";
 import { long } from "../../fast.ts";
+import { ATTACKERS_MEET_NO_DEFENCE } from "../../rig/leaks/attackers.ts";
+import { playFresh } from "../../rig/leaks/fresh.ts";
+import { FRESH_SCENARIOS } from "../../rig/leaks/scenarios.ts";
 
 const { test } = long("the same leaks on a machine of their own");
 

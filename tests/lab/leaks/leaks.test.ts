@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { createLab } from "../../../lab/lab.ts";
-import { succeeds } from "../../../lab/leaks/connections.ts";
-import type { Layer } from "../../../lab/leaks/layer.ts";
-import { measured } from "../../../lab/leaks/row.ts";
-import { SUITE_SCENARIOS } from "../../../lab/leaks/scenarios.ts";
-import { type Scenario, Stage } from "../../../lab/leaks/stage.ts";
-import type { TrafficProgress } from "../../../lab/traffic.ts";
-import { until } from "../../../lab/until.ts";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK } from "../../../src/sandbox/topology.ts";
+import { succeeds } from "../../rig/leaks/connections.ts";
+import type { Layer } from "../../rig/leaks/layer.ts";
+import { measured } from "../../rig/leaks/row.ts";
+import { SUITE_SCENARIOS } from "../../rig/leaks/scenarios.ts";
+import { type Scenario, Stage } from "../../rig/leaks/stage.ts";
+import { createLab } from "../../rig/tools/lab.ts";
+import type { TrafficProgress } from "../../rig/tools/traffic.ts";
+import { until } from "../../rig/tools/until.ts";
 
 /** Of the stages that play at the same time, each plays one scenario after the other, and the last one waits for all. */
 const TIMEOUT_MS = 600_000;

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
-import type { Layer } from "../../../lab/leaks/layer.ts";
-import { SCENARIOS } from "../../../lab/leaks/scenarios.ts";
-import { Stage } from "../../../lab/leaks/stage.ts";
-import { TRANSPORTS } from "../../../lab/relayed-servers.ts";
 import type { NetworkCards } from "../../../src/sandbox/topology.ts";
 import { long } from "../../fast.ts";
+import type { Layer } from "../../rig/leaks/layer.ts";
+import { SCENARIOS } from "../../rig/leaks/scenarios.ts";
+import { Stage } from "../../rig/leaks/stage.ts";
+import { TRANSPORTS } from "../../rig/peers/relayed-servers.ts";
 
 const { test } = long("the same tunnel inside another transport");
 

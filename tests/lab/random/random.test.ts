@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import { play } from "../../../lab/random/play.ts";
 import { long } from "../../fast.ts";
+import { play } from "../../rig/random/play.ts";
 
 const { test } = long("random changes");
 

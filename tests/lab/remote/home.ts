@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
-import { Doorbell } from "../../../lab/doorbell.ts";
-import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../../lab/lab.ts";
-import { TO_HOME_ROUTER } from "../../../lab/miniupnpd.ts";
-import { Phone } from "../../../lab/phone.ts";
-import { PROGRAM } from "../../../lab/program.ts";
-import { Sniffer } from "../../../lab/sniffer.ts";
 import { LAN, ROUTER, UPLINK } from "../../../src/sandbox/topology.ts";
+import { Phone } from "../../rig/home/phone.ts";
+import { TO_HOME_ROUTER } from "../../rig/peers/miniupnpd.ts";
+import { Doorbell } from "../../rig/peers/visited-port.ts";
+import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../rig/tools/lab.ts";
+import { PROGRAM } from "../../rig/tools/program.ts";
+import { Sniffer } from "../../rig/tools/sniffer.ts";
 
 export const TIMEOUT_MS = 240_000;
 /** At home, on the laptop. */

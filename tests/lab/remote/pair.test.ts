@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
-import { Doorbell } from "../../../lab/doorbell.ts";
-import { createLab, type Gateway, type Lab } from "../../../lab/lab.ts";
-import { Phone } from "../../../lab/phone.ts";
-import { PROGRAM } from "../../../lab/program.ts";
-import { Sniffer } from "../../../lab/sniffer.ts";
-import { until } from "../../../lab/until.ts";
 import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
 import { long } from "../../fast.ts";
+import { Phone } from "../../rig/home/phone.ts";
+import { Doorbell } from "../../rig/peers/visited-port.ts";
+import { createLab, type Gateway, type Lab } from "../../rig/tools/lab.ts";
+import { PROGRAM } from "../../rig/tools/program.ts";
+import { Sniffer } from "../../rig/tools/sniffer.ts";
+import { until } from "../../rig/tools/until.ts";
 
 const { test } = long("each case of what one phone shows in passing");
 

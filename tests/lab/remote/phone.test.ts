@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import type { Phone } from "../../../lab/phone.ts";
-import { until } from "../../../lab/until.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../../src/sandbox/topology.ts";
+import type { Phone } from "../../rig/home/phone.ts";
+import { until } from "../../rig/tools/until.ts";
 import {
   allow,
   ask,

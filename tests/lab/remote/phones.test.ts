@@ -1,17 +1,17 @@
 import { expect } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { Doorbell } from "../../../lab/doorbell.ts";
-import { inject } from "../../../lab/injector.ts";
-import { LanDevice } from "../../../lab/lan-device.ts";
-import { TO_HOME_ROUTER } from "../../../lab/miniupnpd.ts";
-import { datagramFrame } from "../../../lab/packet.ts";
-import { Phone } from "../../../lab/phone.ts";
-import { until } from "../../../lab/until.ts";
 import { BOUNDS_TABLE, boundsFor } from "../../../src/network/bounds-table.ts";
 import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
 import type { Connection } from "../../../src/system/host.ts";
 import { long } from "../../fast.ts";
 import { NamespaceHost } from "../../namespace-host.ts";
+import { Phone } from "../../rig/home/phone.ts";
+import { TO_HOME_ROUTER } from "../../rig/peers/miniupnpd.ts";
+import { Doorbell } from "../../rig/peers/visited-port.ts";
+import { inject } from "../../rig/tools/injector.ts";
+import { LanDevice } from "../../rig/tools/lan-device.ts";
+import { datagramFrame } from "../../rig/tools/packet.ts";
+import { until } from "../../rig/tools/until.ts";
 import {
   allow,
   ask,

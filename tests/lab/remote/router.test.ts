@@ -1,16 +1,16 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
-import { Doorbell } from "../../../lab/doorbell.ts";
-import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../../lab/lab.ts";
-import { Miniupnpd, ROUTER_ADDRESS, TO_HOME_ROUTER } from "../../../lab/miniupnpd.ts";
-import { NatPmpProvider } from "../../../lab/nat-pmp-provider.ts";
-import { OddHomeRouter } from "../../../lab/odd-router.ts";
-import { Phone } from "../../../lab/phone.ts";
-import { PROGRAM } from "../../../lab/program.ts";
-import { Sniffer } from "../../../lab/sniffer.ts";
-import { until } from "../../../lab/until.ts";
 import type { RemoteStatus } from "../../../src/remote/schema.ts";
 import { INTERNET, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
 import { long } from "../../fast.ts";
+import { Phone } from "../../rig/home/phone.ts";
+import { Miniupnpd, ROUTER_ADDRESS, TO_HOME_ROUTER } from "../../rig/peers/miniupnpd.ts";
+import { NatPmpProvider } from "../../rig/peers/nat-pmp-provider.ts";
+import { OddHomeRouter } from "../../rig/peers/odd-router.ts";
+import { Doorbell } from "../../rig/peers/visited-port.ts";
+import { createLab, ENDPOINTS, type Gateway, type Lab } from "../../rig/tools/lab.ts";
+import { PROGRAM } from "../../rig/tools/program.ts";
+import { Sniffer } from "../../rig/tools/sniffer.ts";
+import { until } from "../../rig/tools/until.ts";
 
 const { test } = long("the same gateway beside other home routers");
 

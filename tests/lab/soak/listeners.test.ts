@@ -1,8 +1,8 @@
 import { expect, test } from "bun:test";
-import { Listeners, unheard } from "../../../lab/soak/listeners.ts";
-import { until } from "../../../lab/until.ts";
 import type { GatewayEvent } from "../../../src/http/event.ts";
 import type { JournalEntry } from "../../../src/journal/schema.ts";
+import { Listeners, unheard } from "../../rig/soak/listeners.ts";
+import { until } from "../../rig/tools/until.ts";
 
 type State = "connected" | "reconnecting" | "disconnected";
 

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
-import { Load } from "../../../lab/soak/load.ts";
-import { until } from "../../../lab/until.ts";
+import { Load } from "../../rig/soak/load.ts";
+import { until } from "../../rig/tools/until.ts";
 
 const always = () => 0.99;
 

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { courseOf, growth, type Sample, sampleOf } from "../../../lab/soak/meter.ts";
+import { courseOf, growth, type Sample, sampleOf } from "../../rig/soak/meter.ts";
 
 const MINUTE_MS = 60_000;
 

@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
-import { ask } from "../../../lab/caller.ts";
-import { READS, REFUSED } from "../../../lab/soak/questions.ts";
 import { Home } from "../../http/home.ts";
+import { READS, REFUSED } from "../../rig/soak/questions.ts";
+import { ask } from "../../rig/tools/request.ts";
 
 const home = await Home.start();
 afterAll(() => home.stop());

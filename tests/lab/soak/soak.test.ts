@@ -1,11 +1,11 @@
 import { afterEach, expect } from "bun:test";
-import { createLab, type Lab } from "../../../lab/lab.ts";
-import { Clock } from "../../../lab/soak/clock.ts";
-import { leftBehind } from "../../../lab/soak/processes.ts";
-import { Soak } from "../../../lab/soak/soak.ts";
-import { until } from "../../../lab/until.ts";
 import { commandIn } from "../../../src/sandbox/namespace.ts";
 import { long } from "../../fast.ts";
+import { Clock } from "../../rig/soak/clock.ts";
+import { leftBehind } from "../../rig/soak/processes.ts";
+import { Soak } from "../../rig/soak/soak.ts";
+import { createLab, type Lab } from "../../rig/tools/lab.ts";
+import { until } from "../../rig/tools/until.ts";
 
 const { test } = long("hours that pass in minutes");
 

@@ -1,0 +1,166 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { LAN } from "../../../src/sandbox/topology.ts";
+import type { Lab } from "../tools/lab.ts";
+import type { Architecture, Image } from "./image.ts";
+import type { Variant } from "./variant.ts";
+
+/** An emulated machine takes one minute to boot, and half an hour where much else runs. */
+const BOOT_MS = 45 * 60_000;
+/** Each probe costs time on the processors that emulate the machine. */
+const PROBE_EVERY_MS = 500;
+const MEMORY_MIB = 1024;
+/** Work of Debian's that has nothing to do with the network, and takes an emulated machine minutes. */
+const MASKED = [
+  ...["e2scrub_reap.service", "apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer"],
+  ...["systemd-logind.service", "getty.target"],
+];
+const KERNEL_OPTIONS = [
+  // A panic ends QEMU, and so the test.
+  "net.ifnames=0 quiet mitigations=off panic=-1",
+  // An emulated serial line is slow, and systemd draws on it all the time.
+  "systemd.show_status=error",
+  ...MASKED.map((unit) => `systemd.mask=${unit}`),
+].join(" ");
+/** The cables at which the machine's cards are, in the lab's namespace of the gateway. */
+const CABLES: Record<Variant["cables"], readonly string[]> = { 1: ["lan0"], 2: ["wan0", "lan0"] };
+export const CARD_MAC = { eth0: "52:54:00:00:00:01", eth1: "52:54:00:00:00:02" };
+
+/** A whole machine in place of the lab's gateway: its network cards are the gateway's cables. */
+export class Guest {
+  /** On the LAN. */
+  address: string = LAN.gateway4;
+  private child: Bun.Subprocess | null = null;
+  private boots = 0;
+  private startedAt = 0;
+
+  private constructor(
+    private readonly lab: Lab,
+    private readonly cables: readonly string[],
+    private readonly architecture: Architecture,
+    private readonly image: Image,
+  ) {}
+
+  static async create(
+    lab: Lab,
+    cables: Variant["cables"],
+    architecture: Architecture,
+    image: Image,
+  ): Promise<Guest> {
+    const { gateway } = lab.namespaces;
+    const links = CABLES[cables];
+    // The namespace only holds cables now: it has no address, and sends nothing of its own.
+    const bridges = links.flatMap((link) => [
+      `addr flush dev ${link}`,
+      `link add br-${link} type bridge mcast_snooping 0`,
+      `tuntap add tap-${link} mode tap`,
+      `link set ${link} master br-${link}`,
+      `link set tap-${link} master br-${link}`,
+    ]);
+    await must(lab, gateway, ["ip", "-batch", "-"], `${bridges.join("\n")}\n`);
+    await must(lab, gateway, ["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv4.ip_forward=0"]);
+    const up = links.flatMap((link) => ["", "br-", "tap-"].map((kind) => `link set ${kind}${link} up`));
+    await must(lab, gateway, ["ip", "-batch", "-"], `${up.join("\n")}\n`);
+    return new Guest(lab, links, architecture, image);
+  }
+
+  /** Milliseconds since power came on. */
+  get age(): number {
+    return performance.now() - this.startedAt;
+  }
+
+  get console(): string {
+    const file = this.consoleFile;
+    return existsSync(file) ? readFileSync(file, "utf8") : "";
+  }
+
+  /** `clock` is what a machine without a clock battery believes, in milliseconds since 1970; its own otherwise. */
+  powerOn(clock?: number): void {
+    this.boots += 1;
+    this.startedAt = performance.now();
+    const { qemu, accelerators, console } = this.architecture;
+    const { kernel, initrd, disk } = this.image;
+    const macs = Object.values(CARD_MAC);
+    const cards = this.cables.flatMap((link, number) => [
+      ...["-netdev", `tap,id=${link},ifname=tap-${link},script=no,downscript=no`],
+      ...["-device", `virtio-net-pci,netdev=${link},mac=${macs[number]},romfile=`],
+    ]);
+    const machine = [
+      ...qemu,
+      // QEMU takes the first that starts.
+      ...accelerators.flatMap((accelerator) => ["-accel", accelerator]),
+      ...["-m", `${MEMORY_MIB}`, "-smp", "1"],
+      ...["-nodefaults", "-display", "none", "-no-reboot", "-serial", `file:${this.consoleFile}`],
+      ...(clock === undefined ? [] : ["-rtc", `base=${new Date(clock).toISOString().slice(0, 19)}`]),
+      ...["-kernel", kernel, "-initrd", initrd],
+      ...["-append", `root=/dev/vda rw console=${console} ${KERNEL_OPTIONS}`],
+      ...[
+        "-drive",
+        `file=${disk},format=raw,if=none,id=disk,cache=unsafe`,
+        "-device",
+        "virtio-blk-pci,drive=disk",
+      ],
+      ...cards,
+    ];
+    this.child = Bun.spawn(["ip", "netns", "exec", this.lab.namespaces.gateway, ...machine], {
+      stdin: "ignore",
+      stdout: "inherit",
+      stderr: "inherit",
+    });
+  }
+
+  /** Pulls the plug. */
+  async powerOff(): Promise<void> {
+    this.child?.kill("SIGKILL");
+    await this.child?.exited;
+  }
+
+  /** Returns once the machine has shut itself down. */
+  async ended(): Promise<void> {
+    await this.child?.exited;
+  }
+
+  /** Runs a shell line as root, over SSH from the LAN, and returns what it printed. Throws where it fails. */
+  async shell(line: string): Promise<string> {
+    const { code, stdout, stderr } = await this.ssh(line);
+    if (code !== 0) throw new Error(`${line}: exit ${code}: ${stdout}${stderr}`);
+    return stdout;
+  }
+
+  ssh(line: string) {
+    const { client } = this.lab.namespaces;
+    const options = [
+      ...["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR", "ConnectTimeout=30"],
+      // One session for all, which therefore must outlive what is done to the machine.
+      ...[
+        "ControlMaster=auto",
+        `ControlPath=${this.image.folder}/ssh-${this.boots}-${this.address}`,
+        "ControlPersist=yes",
+      ],
+      "ServerAliveInterval=60",
+    ].flatMap((option) => ["-o", option]);
+    return this.lab.exec(client, ["ssh", "-i", this.image.key, ...options, `root@${this.address}`, line]);
+  }
+
+  /** Returns once `probe`, called again and again, says so; the milliseconds since power came on. */
+  async until(what: string, probe: () => Promise<boolean>): Promise<number> {
+    const deadline = performance.now() + BOOT_MS;
+    while (!(await probe())) {
+      const ended = this.child?.exitCode ?? this.child?.signalCode ?? null;
+      if (performance.now() > deadline || ended !== null) {
+        throw new Error(`${what} did not come:\n${this.console.slice(-3000)}`);
+      }
+      await Bun.sleep(PROBE_EVERY_MS);
+    }
+    return this.age;
+  }
+
+  private get consoleFile(): string {
+    return join(this.image.folder, `console-${this.boots}.log`);
+  }
+}
+
+async function must(lab: Lab, namespace: string, argv: string[], stdin?: string): Promise<void> {
+  const { code, stderr } = await lab.exec(namespace, argv, stdin);
+  if (code !== 0) throw new Error(`${argv.join(" ")}: ${stderr}`);
+}
