@@ -93,11 +93,12 @@ async function work(): Promise<void> {
     queue = queue.slice(1);
     const { results, more } = await outcomeOf(next);
     queue = [...more, ...queue];
-    const { results: before } = current.value;
-    current.value = { ...current.value, results: [...before, ...results], left: queue.length };
+    const { results: before, isShown } = current.value;
+    const isDone = queue.length === 0;
+    current.value = { results: [...before, ...results], left: queue.length, isShown: isShown || isDone };
   }
+  // Meanwhile the results may be closed, and stay closed.
   await chooseImported();
-  current.value = { ...current.value, isShown: true };
 }
 
 /** The result of a file, or the files in it if it is an archive. */

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import type { Device } from "../../src/devices/schema.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { zipOf } from "../cli/archives.ts";
 import { COUNTS_CLICKS, type Tab } from "../rig/dashboard/browser.ts";
@@ -28,6 +29,21 @@ const networkWith = (change: object) => `(() => {
     const answer = await real(...request);
     if (!answer.ok || !String(request[0]).endsWith("/api/network")) return answer;
     return Response.json({ ...(await answer.json()), ...${JSON.stringify(change)} });
+  };
+})()`;
+
+/** Requests to these paths wait until `release()` is called in the page; the script runs before the page's. */
+const HOLDS = `(() => {
+  const real = fetch;
+  const { promise, resolve } = Promise.withResolvers();
+  globalThis.held = [];
+  globalThis.holding = [];
+  globalThis.release = resolve;
+  window.fetch = async (...request) => {
+    if (!holding.some((part) => String(request[0]).includes(part))) return real(...request);
+    held.push(request[0]);
+    await promise;
+    return real(...request);
   };
 })()`;
 
@@ -139,6 +155,46 @@ test(
     await until(async () => (await openWebsite()) !== null);
     await tab.shows(".verdict", "This device is protected");
     expect(await tab.clicks()).toBe(2);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the results of an import stay closed, also if its provider is chosen only afterwards",
+  async () => {
+    const [box] = rig.lab.sandbox.servers;
+    await open("", HOLDS);
+    await tab.shows("h1", "Set up the gateway");
+    await tab.page.evaluate(`holding.push("provider/imported")`);
+    await tab.drop({ "box.conf": box.importText });
+    await until(async () => (await tab.page.evaluate("held.length")) === 1);
+    await tab.click("Continue");
+    await tab.loses("dialog");
+    await tab.page.evaluate("release()");
+    await tab.click("Connect to box");
+    await tab.shows(".step:nth-child(2)", "Connected to box.");
+    expect(await tab.text("dialog")).toBeNull();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "this device counts as protected by what it sends before the page has read of it again",
+  async () => {
+    await importServers();
+    await open("#/setup", HOLDS);
+    await tab.shows(".step:nth-child(2)", "Connect gothenburg");
+    await tab.page.evaluate(`holding.push("devices/self")`);
+    await tab.click("Connect to gothenburg");
+    await tab.shows(".step:nth-child(2)", "Connected to gothenburg.");
+    // One packet, so that nothing of it can come later.
+    await rig.lab.exec(rig.lab.namespaces.client, ["ping", "-c", "1", "-W", "10", INTERNET.host4]);
+    await until(async () => {
+      const { devices } = (await rig.gateway.api("GET", "/api/devices")).body;
+      return devices.some(({ id, tx_bytes }: Device) => id === "02:00:00:00:00:10" && tx_bytes > 0);
+    });
+    await tab.page.evaluate("release()");
+    await tab.shows(".verdict", "This device is protected");
   },
   TIMEOUT_MS,
 );

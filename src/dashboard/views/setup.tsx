@@ -11,7 +11,7 @@ import { ProviderChoice } from "./servers/provider-choice.tsx";
 import { GetServers } from "./setup/get-servers.tsx";
 import { PointHere } from "./setup/point-here.tsx";
 import { Step } from "./setup/step.tsx";
-import { ThisDevice } from "./setup/this-device.tsx";
+import { ThisDevice, useSeen } from "./setup/this-device.tsx";
 
 /** The steps from a gateway without a server to a protected device. */
 export function Setup() {
@@ -19,6 +19,7 @@ export function Setup() {
   const servers = useAnswer("servers");
   const connecting = useConnecting();
   const details = useDetails();
+  const isSeen = useSeen();
   const usable = Object.values(knownOf(providers)?.usable ?? {});
   const count = usable.reduce((sum, each) => sum + each, 0);
   const { main } = connecting;
@@ -72,7 +73,7 @@ export function Setup() {
           <PointHere />
         </Step>
         <Step number={4} title={say("Check that it works")} done={null} isOpen={isConnected}>
-          <ThisDevice />
+          <ThisDevice isSeen={isSeen} />
           <ViewLink to="" class="button">
             {say("Go to Home")}
           </ViewLink>

@@ -13,11 +13,10 @@ import { TONE_ICONS } from "../../parts/tone.ts";
 import { useDeviceCarried } from "../../traffic.ts";
 
 /** Whether the device that shows this page goes through a tunnel, judged by what the gateway forwards for it. */
-export function ThisDevice() {
+export function ThisDevice({ isSeen }: { isSeen: boolean }) {
   const self = useAnswer("devices/self");
   const tunnels = useAnswer("tunnels");
   const list = knownOf(useAnswer("devices"));
-  const isSeen = useSeen(knownOf(self)?.device ?? null);
   if (self.state !== "ready") return <Pending of={self} />;
   if (tunnels.state !== "ready") return <Pending of={tunnels} />;
   const { tone, word, text } = verdictOn(self.value, list, tunnels.value.tunnels, isSeen);
@@ -31,13 +30,19 @@ export function ThisDevice() {
   );
 }
 
-/** Whether the gateway has forwarded something of the device since this was first shown. */
-function useSeen(device: OwnDevice["device"]): boolean {
-  const first = useRef<{ id: string; sent: number } | null>(null);
-  const sent = Math.max(useDeviceCarried(device?.id ?? "")?.tx ?? 0, device?.tx_bytes ?? 0);
+/** Whether the gateway has forwarded something of this device since the view was opened: before the tunnel is up. */
+export function useSeen(): boolean {
+  const self = knownOf(useAnswer("devices/self"));
+  const first = useRef<{ id: string | null; sent: number } | null>(null);
+  const carried = useDeviceCarried(self?.device?.id ?? "");
+  if (self === null) return false;
+  const { device } = self;
+  // A device that the gateway does not know yet has sent nothing before.
+  first.current ??= { id: device?.id ?? null, sent: device?.tx_bytes ?? 0 };
   if (device === null) return false;
-  if (first.current?.id !== device.id) first.current = { id: device.id, sent: device.tx_bytes };
-  return sent > first.current.sent;
+  first.current.id ??= device.id;
+  if (first.current.id !== device.id) first.current = { id: device.id, sent: device.tx_bytes };
+  return Math.max(carried?.tx ?? 0, device.tx_bytes) > first.current.sent;
 }
 
 interface Verdict {
