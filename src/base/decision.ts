@@ -1,6 +1,6 @@
 import { type Clock, nextBeat } from "./beat.ts";
 import { nextTurn, Queue } from "./queue.ts";
-import { type Forgettable, Unsaved } from "./unsaved.ts";
+import { type Forgettable, NotTakenBack, Unsaved } from "./unsaved.ts";
 
 /** What a change does to what can pass. If it does both, it loosens. */
 export type Effect = "loosens" | "tightens" | "neither";
@@ -95,7 +95,8 @@ const SAVE_AGAIN_EVERY_MS = 15_000;
  *   `Unsaved`, and `keepSaved` tries again.
  * - Any other change is saved first: nothing is open for a moment that a restart would close. If it cannot be saved, it
  *   does not take effect.
- * - If a part refuses a change, all parts and the database are as before, and `change` throws its error.
+ * - If a part refuses a change, all parts and the database are as before, and `change` throws its error. If the database
+ *   cannot be written by then, `change` throws `NotTakenBack`, and `keepSaved` tries again.
  *
  * Changes run one after another. Each gets what the one before it has left. A slow part is the exception: the next
  * change does not wait for it, unless it depends on the change that this part still has to answer. What goes ahead of one
@@ -330,7 +331,7 @@ export class Decision<Value> {
       await this.queue.add(() => this.takeBack(before, after));
       await Promise.allSettled(parts.map((part) => part.apply(this.current)));
       await this.retry();
-      throw error;
+      throw this.isUnsaved ? new NotTakenBack(error) : error;
     } finally {
       this.pending = null;
     }
@@ -354,7 +355,10 @@ export class Decision<Value> {
     // Another change may have had it applied there meanwhile.
     for (const part of this.changedParts(before, after, true)) void part.apply(before).catch(() => {});
     // What another writer has written since stays.
-    if (isSaved && this.stale === null && this.trySave(after, before) !== null) this.isUnsaved = true;
+    if (isSaved && this.stale === null && this.trySave(after, before) !== null) {
+      this.isUnsaved = true;
+      throw new NotTakenBack(error);
+    }
     throw error;
   }
 

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { Decision, type Effect, type Part } from "../../src/base/decision.ts";
 import { GatewayError, messageOf } from "../../src/base/errors.ts";
 import { nextTurn } from "../../src/base/queue.ts";
-import { Unsaved } from "../../src/base/unsaved.ts";
+import { NotTakenBack, Unsaved } from "../../src/base/unsaved.ts";
 
 /** Two parts of the machine, each more or less open, and a note, which opens nothing. */
 interface Value {
@@ -167,7 +167,7 @@ class Expected {
     this.excused = CLOSED;
   }
 
-  answered(outcome: unknown, change: Change, isSaved: boolean): void {
+  answered(outcome: unknown, change: Change, isSaved: boolean, database: Value): void {
     const { before, after, failures, wasRefused } = change;
     const isTold = outcome === null || outcome instanceof Unsaved;
     // Whatever else fails.
@@ -178,6 +178,9 @@ class Expected {
     // A change that opens something, or closes nothing, is in force only if it is saved.
     if (outcome instanceof Unsaved) expect(onlyCloses(change) || Bun.deepEquals(before, after)).toBe(true);
     if (isClosed && !isTold) expect(messageOf(outcome)).toBe("the interface refuses");
+    const staysInDatabase =
+      wasRefused && !isInForce && !Bun.deepEquals(before, after) && Bun.deepEquals(database, after);
+    expect(outcome instanceof NotTakenBack).toBe(staysInDatabase);
     this.value = isInForce ? after : before;
     this.kept = isSaved ? [this.value] : [...this.kept, before, after];
     this.excused = isSaved ? CLOSED : wasRefused ? before : this.excused;
@@ -242,7 +245,7 @@ async function run(
     // What the kernel has refused is taken back from a database that can be written.
     expect(decision.isSaved || world.isDiskFaulty).toBe(true);
     if (decision.isSaved) world.isDiskFaulty = false;
-    expected.answered(outcome, change, decision.isSaved);
+    expected.answered(outcome, change, decision.isSaved, world.database);
   };
   return decision
     .change((before) => {
@@ -372,6 +375,11 @@ describe("the same property fails for a decision", () => {
       "that stays in the database when the kernel has refused it",
       "if (isSaved && this.stale === null && this.trySave(after, before) !== null)",
       "if (isSaved)",
+    ],
+    [
+      "that does not tell that a restart would undo the refusal",
+      "throw new NotTakenBack(error)",
+      "throw error",
     ],
     ["that does not hold unsaved although it only closes", "const fault = holds ?", "const fault = !holds ?"],
     ["that holds unsaved although one of its parts opens", '&& !effects.includes("loosens")', ""],

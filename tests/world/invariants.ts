@@ -1,5 +1,5 @@
 import type { Code, GatewayError } from "../../src/base/errors.ts";
-import { Unsaved } from "../../src/base/unsaved.ts";
+import { NotTakenBack, Unsaved } from "../../src/base/unsaved.ts";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
 import { DestinationInvariants } from "./destinations.ts";
 import { ForwardInvariants } from "./forwards.ts";
@@ -194,8 +194,8 @@ const UNDECIDED: ReadonlySet<Code> = new Set([
   "timed_out",
 ]);
 
-/** What is in force unsaved is saved later, unless the process is killed before. */
-const mayHold = (error: GatewayError): boolean => error instanceof Unsaved;
+/** What is in force unsaved is saved later, and what is saved in vain is removed, unless the process is killed before. */
+const mayHold = (error: GatewayError): boolean => error instanceof Unsaved || error instanceof NotTakenBack;
 const mayLead = (error: GatewayError): boolean => mayHold(error) || UNDECIDED.has(error.code);
 
 interface Shown {
