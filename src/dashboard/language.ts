@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
 import { type Counting, formatMessage, type Message, parseMessage } from "../shared/message-format.ts";
+import { keyOf, type PackedCatalogue, unpack } from "../shared/message-key.ts";
 import { LANGUAGES, type Language } from "./languages/all.ts";
 
 /**
@@ -19,7 +20,8 @@ export const language: Language = chosen ?? wished();
 /** The reader's locale for times and numbers; undefined is the browser's. */
 export const LOCALE = localeOf(language);
 
-const catalogue = await loaded(language.catalogue);
+const packed = await loaded<PackedCatalogue>(language.catalogue);
+const catalogue = packed && unpack(packed);
 
 /** What the gateway tells, by the keys of its rows; null until it is there. */
 const sentences = signal<ReadonlyMap<string, string> | null>(null);
@@ -29,12 +31,12 @@ const findings = signal<ReadonlyMap<string, string> | null>(null);
 
 /** What every view may tell; to be called once the page is there. */
 export async function loadSentences(): Promise<void> {
-  if (shown !== ENGLISH) sentences.value = await loaded(language.sentences);
+  if (shown !== ENGLISH) sentences.value = await textsOf(language.sentences);
 }
 
 /** What only the view of checks tells. */
 export async function loadFindings(): Promise<void> {
-  if (shown !== ENGLISH) findings.value ??= await loaded(language.findings);
+  if (shown !== ENGLISH) findings.value ??= await textsOf(language.findings);
 }
 
 /** The language that the page is really in: the gateway's own texts are English, and a catalogue may not be there. */
@@ -88,7 +90,7 @@ let errors: ReadonlyMap<string, string> | null = null;
 /** The same of an error: what errors say is fetched with the first of them. */
 export async function toldError(key: string, args: Parts): Promise<string | null> {
   if (shown === ENGLISH) return null;
-  errors ??= await loaded(language.errors);
+  errors ??= await textsOf(language.errors);
   return toldBy(errors, key, args);
 }
 
@@ -117,7 +119,7 @@ interface Parsed {
 }
 
 function parse(message: string): Parsed {
-  const text = catalogue?.get(message);
+  const text = catalogue?.get(keyOf(message));
   const known = {
     form: parseMessage(text ?? message),
     counting: countingIn(text === undefined ? ENGLISH : language.code),
@@ -141,13 +143,17 @@ function countingIn(code: string): Counting {
   return counting;
 }
 
-/** The messages of a language; null is English, also if they could not be had. */
-async function loaded(catalogue: string | null): Promise<ReadonlyMap<string, string> | null> {
-  if (catalogue === null) return null;
+/** Texts by their keys; null is English, also if they could not be had. */
+async function textsOf(file: string | null): Promise<ReadonlyMap<string, string> | null> {
+  const texts = await loaded<Record<string, string>>(file);
+  return texts && new Map(Object.entries(texts));
+}
+
+async function loaded<T>(file: string | null): Promise<T | null> {
+  if (file === null) return null;
   try {
-    const response = await fetch(catalogue, { signal: AbortSignal.timeout(CATALOGUE_WITHIN_MS) });
-    if (!response.ok) return null;
-    return new Map(Object.entries((await response.json()) as Record<string, string>));
+    const response = await fetch(file, { signal: AbortSignal.timeout(CATALOGUE_WITHIN_MS) });
+    return response.ok ? ((await response.json()) as T) : null;
   } catch {
     return null;
   }

@@ -4,14 +4,17 @@ import { bundle } from "../../src/http/dashboard/bundle.ts";
 import { Home } from "./home.ts";
 
 let home: Home;
+/** The names of the page's files, as they are built again. */
+let names: string[];
 /** What the page names, and the page itself. */
 let paths: string[];
 
 beforeAll(async () => {
+  names = Object.keys(bundle());
   home = await Home.start();
   const { text } = await home.send("GET", "/");
   paths = ["/", ...[...text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path = ""]) => path)];
-}, 60_000);
+}, 120_000);
 afterAll(() => home.stop());
 
 const scripts = () =>
@@ -107,18 +110,18 @@ test("the page is guarded like everything else", async () => {
 });
 
 test("the messages of each language are a file that the script names", async () => {
-  const names = Object.keys(bundle()).filter((name) => name.endsWith(".json"));
+  const catalogues = names.filter((name) => name.endsWith(".json"));
   const languages = LANGUAGES.filter(({ catalogue }) => catalogue !== null).map(({ code }) => code);
   // Its own messages, and what it has in common with the gateway.
   for (const kind of ["", "sentences.", "errors.", "findings."]) {
     const found = languages.filter(
-      (code) => names.filter((name) => name.startsWith(`${kind}${code}`)).length === 1,
+      (code) => catalogues.filter((name) => name.startsWith(`${kind}${code}`)).length === 1,
     );
     expect([kind, found]).toEqual([kind, languages]);
   }
-  expect(names).toHaveLength(4 * languages.length);
+  expect(catalogues).toHaveLength(4 * languages.length);
   const script = (await scripts()).join();
-  for (const name of names) {
+  for (const name of catalogues) {
     expect(script).toContain(`"/dashboard/${name}"`);
     const { status, headers, json } = await home.send("GET", `/dashboard/${name}`);
     expect([status, headers.get("content-type")]).toEqual([200, "application/json"]);
@@ -128,7 +131,7 @@ test("the messages of each language are a file that the script names", async () 
 });
 
 test("views that are opened later are a script of its own, which the page's script names", async () => {
-  const others = Object.keys(bundle()).filter((name) => name.startsWith("others-"));
+  const others = names.filter((name) => name.startsWith("others-"));
   expect(others).toHaveLength(1);
   expect((await scripts()).join()).toContain(`/dashboard/${others[0]}`);
   const { status, headers } = await home.send("GET", `/dashboard/${others[0]}`);
@@ -138,7 +141,6 @@ test("views that are opened later are a script of its own, which the page's scri
 });
 
 test("the same sources make the same files, with the same names", () => {
-  const names = Object.keys(bundle());
   expect(
     names
       .filter(

@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
+import { keyOf, pack, unpack } from "../../src/shared/message-key.ts";
 import {
   allMessages,
   type Called,
@@ -65,6 +66,18 @@ const FOREIGN: Record<string, Record<string, string>> = {
 };
 
 const { messages } = allMessages();
+
+test("a catalogue as it is sent has each translation, by a key that no other message has", () => {
+  for (const code of CODES) {
+    const catalogue = catalogueOf(code);
+    const sent = unpack(pack(catalogue));
+    expect(sent.size).toBe(Object.keys(catalogue).length);
+    for (const [message, text] of Object.entries(catalogue)) expect(sent.get(keyOf(message))).toBe(text);
+  }
+  expect(() => pack({ "message 992": "one", "message 8230": "two" })).toThrow(
+    "two messages have the same key",
+  );
+});
 
 test("each text of the page is a message that can be translated", () => {
   expect(sources().flatMap((file) => messagesIn(file).flaws)).toEqual([]);
