@@ -23,6 +23,7 @@ import type { Answers } from "./store.ts";
 
 /** The gateway takes ten requests a second, of which some are left for the rest of the page. */
 const PAUSE_MS = 160;
+const RETRY_MS = 1_000;
 /** Nobody types names for more files than this. */
 const MAX_RENAMED = 20;
 
@@ -175,12 +176,22 @@ async function send(file: string, name: string, config: string): Promise<Result>
 /** If the current provider has no server that can be used, the imported ones are what is wanted. */
 async function chooseImported(): Promise<void> {
   if (current.value.results.every(({ name }) => name === null)) return;
+  while (!(await isHeard(chooseIfNeeded))) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+}
+
+async function chooseIfNeeded(): Promise<void> {
+  const { usable, current } = await read<Answers["servers/counts"]>("servers/counts");
+  if (usable[current] === 0) await change("POST", "provider/imported");
+  await refresh("servers/counts");
+}
+
+/** Whether the gateway has answered. What it refuses can be chosen in the list of servers, too. */
+async function isHeard(work: () => Promise<void>): Promise<boolean> {
   try {
-    const { usable, current } = await read<Answers["servers/counts"]>("servers/counts");
-    if (usable[current] === 0) await change("POST", "provider/imported");
-    await refresh("servers/counts");
-  } catch {
-    // The list of servers offers the choice of the provider too.
+    await work();
+    return true;
+  } catch (error) {
+    return !(error instanceof ApiError) || error.status !== null;
   }
 }
 

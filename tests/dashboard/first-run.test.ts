@@ -47,6 +47,17 @@ const HOLDS = `(() => {
   };
 })()`;
 
+/** The first request to this path is lost on its way. */
+const LOSES_ONE = (path: string) => `(() => {
+  const real = fetch;
+  globalThis.lost = 0;
+  window.fetch = async (...request) => {
+    if (lost > 0 || !String(request[0]).endsWith(${JSON.stringify(path)})) return real(...request);
+    lost++;
+    throw new TypeError("Failed to fetch");
+  };
+})()`;
+
 /** Two servers, as if their files had been dropped. */
 async function importServers(): Promise<void> {
   for (const [index, name] of ["gothenburg", "amsterdam"].entries()) {
@@ -174,6 +185,20 @@ test(
     await tab.click("Connect to box");
     await tab.shows(".step:nth-child(2)", "Connected to box.");
     expect(await tab.text("dialog")).toBeNull();
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "imported servers are offered, also if the gateway was not heard when they were chosen",
+  async () => {
+    const [box] = rig.lab.sandbox.servers;
+    await open("", LOSES_ONE("provider/imported"));
+    await tab.shows("h1", "Set up the gateway");
+    await tab.drop({ "box.conf": box.importText });
+    await tab.click("Continue");
+    await tab.shows(".step:nth-child(2)", "box");
+    expect(await tab.page.evaluate("lost")).toBe(1);
   },
   TIMEOUT_MS,
 );

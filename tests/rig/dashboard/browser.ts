@@ -310,8 +310,9 @@ export class Tab {
         }),
       undefined,
       25,
-    ).catch(() => {
-      throw new Error(`nothing to click is called ${name} ${reason}`.trimEnd());
+    ).catch(async () => {
+      const shown = await this.text("body").catch(String);
+      throw new Error(`nothing to click is called ${name} ${reason} in: ${shown}`);
     });
   }
 
