@@ -1,8 +1,8 @@
 import { parseSync } from "oxc-parser";
 
-// What the architecture test asks of a file's syntax.
+// A file's syntax: what the architecture test asks of it, and where a mutant may have a mistake.
 
-interface Node {
+export interface Node {
   type: string;
   start: number;
   end: number;
@@ -81,25 +81,28 @@ function nodesIn(node: Node, isEntered: (node: Node) => boolean = () => true): N
   return [node, ...inner];
 }
 
+/** Expressions that only tell the compiler a type. */
+const TYPED = new Set(["TSAsExpression", "TSNonNullExpression", "TSSatisfiesExpression"]);
+
 /** Without names of fields, which are no references, and without types. */
-function childrenOf(node: Node): Node[] {
+export function childrenOf(node: Node): Node[] {
   const isField = (field: string) =>
     (field === "key" || field === "property") && node.computed === false && node.shorthand !== true;
   return Object.entries(node)
     .filter(([field]) => !isField(field))
     .flatMap(([, value]) => value)
     .filter((value): value is Node => typeof (value as Node | null)?.type === "string")
-    .filter(({ type }) => !type.startsWith("TS"));
+    .filter(({ type }) => !type.startsWith("TS") || TYPED.has(type));
 }
 
-function isFunction({ type, body }: Node): boolean {
+export function isFunction({ type, body }: Node): boolean {
   return /^(Function|ArrowFunction)/.test(type) && body != null;
 }
 
-function programOf(text: string): Node {
+export function programOf(text: string): Node {
   return parseSync("text.ts", text).program as unknown as Node;
 }
 
-function lineAt(text: string, offset: number): number {
+export function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split("\n").length;
 }

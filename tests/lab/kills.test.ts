@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { long } from "../fast.ts";
 import { Home } from "../rig/home/home.ts";
 import { anyChange } from "../rig/judges/changes.ts";
-import { randomFrom } from "../rig/leaks/random.ts";
+import { randomFrom } from "../rig/tools/random.ts";
 
 const { test } = long("rounds of SIGKILL");
 

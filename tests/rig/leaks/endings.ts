@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { randomFrom } from "./random.ts";
+import { randomFrom } from "../tools/random.ts";
 import type { Scenario, Stage } from "./stage.ts";
 
 /** With two labs 42 moments in all: both play each action seven times, at moments of their own. */

@@ -2,9 +2,9 @@ import assert from "node:assert/strict";
 import { INTERNET, LAN, VPN } from "../../../src/sandbox/topology.ts";
 import { inject } from "../tools/injector.ts";
 import { datagramFrame } from "../tools/packet.ts";
+import { randomFrom } from "../tools/random.ts";
 import { until } from "../tools/until.ts";
 import { succeeds } from "./connections.ts";
-import { randomFrom } from "./random.ts";
 import { change, isServed, isSilent, move, type OnTheRoad, onTheRoad, placesOf, turnOn } from "./road.ts";
 import type { Scenario, Stage } from "./stage.ts";
 

@@ -1,6 +1,6 @@
 import { Home } from "../home/home.ts";
 import { anyChange, comparable } from "../judges/changes.ts";
-import { randomFrom } from "../leaks/random.ts";
+import { randomFrom } from "../tools/random.ts";
 import { anyDisturbances, crash, type Disturbance, type Kind, TAMPERING } from "./disturbances.ts";
 
 const DEVICES = 4;

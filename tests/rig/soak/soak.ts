@@ -1,7 +1,7 @@
 import { Home } from "../home/home.ts";
-import { randomFrom } from "../leaks/random.ts";
 import { crash, type Kind, outage, TAMPERING } from "../random/disturbances.ts";
 import { round, type Tally } from "../random/play.ts";
+import { randomFrom } from "../tools/random.ts";
 import { until } from "../tools/until.ts";
 import { Clock } from "./clock.ts";
 import { type Control, control } from "./control.ts";

@@ -80,11 +80,15 @@ export function leftOut({ permission, packages }: Lacks): string[] {
   return allTests().filter((file) => NAMESPACES.test(file) || (packages && PACKAGED.test(file)));
 }
 
+/** Those with tests that need no root and no namespace, and start no program. */
+export function quickFiles(): string[] {
+  return filesOf("suite").filter((file) => !PROGRAMS.test(file) && !NAMESPACES.test(file));
+}
+
 /** Those that `--fast` runs: in one process, because most of their time is the start of one. */
 export function fastTests(): Job {
-  const files = filesOf("suite").filter((file) => !PROGRAMS.test(file) && !NAMESPACES.test(file));
   return {
-    ...testsOf(files, "--parallel", "--no-isolate", "--only-failures"),
+    ...testsOf(quickFiles(), "--parallel", "--no-isolate", "--only-failures"),
     environment: { PORTCULLIS_TEST_FAST: "1" },
   };
 }
