@@ -3,6 +3,7 @@ import type { EventMessage } from "../http/event.ts";
 import { CHECKS_KEPT_MS } from "../shared/bounds.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
 import { ApiError } from "./api.ts";
+import { placeText } from "./country.ts";
 import { say } from "./language.ts";
 import { type Answers, answerOf, askedFor, connection, type Loaded, type Resource } from "./store.ts";
 import { readTogether } from "./together.ts";
@@ -147,8 +148,15 @@ function applyTunnel({ type, payload }: TunnelEvent): void {
 }
 
 function setTunnels(value: Answers["tunnels"]): void {
-  for (const row of value.tunnels) if (!cameAt.has(row)) cameAt.set(row, Date.now());
-  answerOf("tunnels").value = { state: "ready", value };
+  const tunnels = value.tunnels.map(inTheirWords);
+  for (const row of tunnels) if (!cameAt.has(row)) cameAt.set(row, Date.now());
+  answerOf("tunnels").value = { state: "ready", value: { ...value, tunnels } };
+}
+
+/** A row that is known already stays the same one. */
+function inTheirWords(row: TunnelRow): TunnelRow {
+  const location = placeText(row.location);
+  return location === row.location ? row : { ...row, location };
 }
 
 function mainFirst(one: { name: string }, two: { name: string }): number {

@@ -19,6 +19,12 @@ export function countryText(name: string): string {
   return code === undefined ? name : (namesIn(shown).of(code) ?? name);
 }
 
+/** A place such as "Gothenburg, Sweden" with its country in the reader's language. */
+export function placeText(place: string): string {
+  const [, city = "", country = ""] = /^(.*, )?([^,]*)$/.exec(place) ?? [];
+  return `${city}${countryText(country)}`;
+}
+
 /** Asking for all of them takes a few milliseconds. */
 function codesByName(): ReadonlyMap<string, string> {
   const english = namesIn("en");

@@ -7,11 +7,13 @@ const PAGE = join(import.meta.dir, "../../src/dashboard");
 const SCRIPT = `
   const answers = JSON.parse(process.env.ANSWERS);
   const asked = [];
+  const { pack } = await import(process.env.PAGE + "/../shared/message-key.ts");
   globalThis.localStorage = { getItem: (key) => (key === "portcullis-language" ? process.env.SHOWN : null) };
   globalThis.fetch = async (path) => {
     if (!path.startsWith("/api/")) {
       if (/errors[.]de/.test(path)) asked.push(path);
-      return new Response(Bun.file(path));
+      const file = Bun.file(path);
+      return /languages/.test(path) ? Response.json(pack(await file.json())) : new Response(file);
     }
     const { code, ...body } = answers[Number(path.slice("/api/".length))];
     return Response.json({ success: false, ...body }, { status: 400, headers: { "Error-Code": code } });

@@ -14,7 +14,7 @@ const GATES: Readonly<Record<Gate, { tone: string; text: string }>> = {
 };
 
 /** Of the devices of a folded group, so many have their icon. */
-const MAX_ICONS = 5;
+const MAX_ICONS: Readonly<Record<Plan["shape"], number>> = { down: 3, narrow: 3, across: 5 };
 
 interface LabelsProps {
   home: HomeNow;
@@ -42,6 +42,7 @@ export function Labels({ home, plan, chosen, onChosen, onOpen, onDevice }: Label
           <li key={row.id}>
             <RowLabel
               row={row}
+              icons={MAX_ICONS[plan.shape]}
               sentence={rowSentence(row, exits)}
               isPale={chosen !== null && !isOf(row, chosen)}
               look={look(row.id)}
@@ -89,13 +90,14 @@ function placed({ x, y, w, h }: Box): CSSProperties {
 
 interface RowLabelProps {
   row: Row & Box;
+  icons: number;
   sentence: string;
   isPale: boolean;
   look: ButtonHTMLAttributes<HTMLButtonElement>;
   onClick: () => void;
 }
 
-function RowLabel({ row, sentence, isPale, look, onClick }: RowLabelProps) {
+function RowLabel({ row, icons, sentence, isPale, look, onClick }: RowLabelProps) {
   const [device] = row.devices;
   const stopped = row.strands.length > 0 && row.strands.every((each) => each.look === "closed");
   const isIdle = row.rate === 0 || row.isOpen;
@@ -111,8 +113,11 @@ function RowLabel({ row, sentence, isPale, look, onClick }: RowLabelProps) {
     >
       <Icon name={iconOf(row)} />
       <span class="row-who">
-        <strong>{row.title}</strong> {row.isGroup && <span class="row-count">{row.devices.length}</span>}
-        {row.isGroup && !row.isOpen && <Kinds row={row} />}
+        <span class="row-title">
+          <strong>{row.title}</strong>
+          {row.isGroup && <span class="row-count">{row.devices.length}</span>}
+        </span>
+        {row.isGroup && !row.isOpen && <Kinds row={row} most={icons} />}
         {!row.isGroup && device?.isOnline === false && (
           <span class="quiet small">{say("not heard lately")}</span>
         )}
@@ -129,11 +134,11 @@ function iconOf({ isGroup, isRemote, devices }: Row): IconName {
   return isGroup ? (isRemote ? "phone" : "home") : (devices[0]?.icon ?? "other");
 }
 
-function Kinds({ row: { devices } }: { row: Row }) {
-  const more = devices.length - MAX_ICONS;
+function Kinds({ row: { devices }, most }: { row: Row; most: number }) {
+  const more = devices.length - most;
   return (
     <span class="kinds quiet small" aria-hidden="true">
-      {devices.slice(0, MAX_ICONS).map(({ id, icon, isOnline }) => (
+      {devices.slice(0, most).map(({ id, icon, isOnline }) => (
         <span key={id} class={isOnline ? "" : "pale"}>
           <Icon name={icon} />
         </span>

@@ -110,7 +110,7 @@ function groupsOf({ devices }: HomeNow, order: Order): Group[] {
   return merged(rows).toSorted(
     (one, two) =>
       Number(one.isRemote) - Number(two.isRemote) ||
-      Number(one.id === REST) - Number(two.id === REST) ||
+      Number(isRest(one)) - Number(isRest(two)) ||
       first(one) - first(two) ||
       one.title.localeCompare(two.title),
   );
@@ -124,6 +124,10 @@ function keyOf({ isRemote, group, icon }: PicturedDevice): string {
 /** No tunnel can have such a name, so no row is taken for a lane. */
 const REMOTE = "/remote";
 const REST = "/rest";
+
+function isRest({ id }: Group): boolean {
+  return id === REST || id === "kind other";
+}
 
 function groupOf(devices: readonly PicturedDevice[]): Group {
   const [one] = devices;

@@ -16,9 +16,6 @@ import { DeviceDetails } from "./device-details.tsx";
 import type { Hold } from "./held.ts";
 import { DeviceIcon } from "./icon-form.tsx";
 
-/** More addresses than this are among the details. */
-const MAX_ADDRESSES = 2;
-
 interface DeviceRowProps {
   device: Device;
   list: DeviceList;
@@ -65,7 +62,7 @@ export function DeviceRow({ device, list, isOwn, hold, check }: DeviceRowProps) 
             {device.quota !== undefined && <span class="label limit">{quotaText(device.quota)}</span>}
           </p>
           <p class="quiet small">
-            {addressesOf(device)}
+            {addressOf(device)}
             {isRemote(device) && (
               <>
                 {" · "}
@@ -85,7 +82,8 @@ export function DeviceRow({ device, list, isOwn, hold, check }: DeviceRowProps) 
           aria-label={say(isOpen ? "Close {device}" : "Edit {device}", { device: title })}
           onClick={() => setOpen(!isOpen)}
         >
-          {say(isOpen ? "Close" : "Edit")}
+          <Icon name={isOpen ? "close" : "more"} />
+          <span>{say(isOpen ? "Close" : "Edit")}</span>
         </button>
       </div>
       {isOpen && <DeviceDetails device={device} list={list} onClose={() => setOpen(false)} />}
@@ -105,14 +103,12 @@ function lookAt(edit: HTMLElement | null): (() => void) | undefined {
   return () => clearTimeout(timer);
 }
 
-function addressesOf(device: Device): string {
+/** All of its addresses are among the details. */
+function addressOf(device: Device): string {
   const { name, addresses, id } = device;
-  const others = name === "" ? addresses.slice(1) : addresses;
-  if (isRemote(device)) return addresses[0] ?? "";
   if (isNetwork(device)) return name === "" ? "" : id;
-  const rest = others.length - MAX_ADDRESSES;
-  const shown = others.slice(0, MAX_ADDRESSES).join(", ") || (titleOf(device) === id ? "" : id);
-  return rest > 0 ? say("{addresses} and {count} more", { addresses: shown, count: rest }) : shown;
+  const [address] = name === "" && !isRemote(device) ? addresses.slice(1) : addresses;
+  return address ?? (isRemote(device) || titleOf(device) === id ? "" : id);
 }
 
 /** What it sends and receives now, or when it was heard last. */
