@@ -2,4 +2,11 @@ import { refusals } from "../base/refusals.ts";
 
 export const refused = refusals({
   not_found: { token_unknown: "there is no token {name}: see sudo portcullis token list" },
+  forbidden: { token_of_owner: "only an owner, or root, can remove the token of an owner" },
+  "forbidden: code": {
+    code_wrong:
+      "is wrong, was used, or is older than {minutes} minutes; for another one, on the gateway: sudo portcullis pair",
+  },
+  "forbidden: passphrase": { owner_passphrase_wrong: "is wrong; nothing was changed" },
+  rate_limited: { too_many_passphrases: "too many passphrases: try again in a minute" },
 });

@@ -4,6 +4,9 @@ import { objectOf } from "../base/object.ts";
 
 const NAME = Type.String({ description: "as the operator has named it", examples: ["phone"] });
 const READ_ONLY = Type.Boolean({ description: "whether the token may only read" });
+const OWNER = Type.Boolean({
+  description: "whether the token may do all that root may on the gateway; it works over HTTPS only",
+});
 
 export const Auth = enumOf(["off", "write", "on"], {
   description: "what needs a token: nothing, changes, or everything but `/health`",
@@ -12,23 +15,26 @@ export const Auth = enumOf(["off", "write", "on"], {
 /** GET /api/access. */
 export const Access = objectOf({
   auth: Auth,
-  token: Type.Union([objectOf({ name: NAME, read_only: READ_ONLY }), Type.Null()], {
+  token: Type.Union([objectOf({ name: NAME, read_only: READ_ONLY, owner: OWNER }), Type.Null()], {
     description: "the token of this request; null if it has none, or if none is needed",
   }),
 });
 export type Access = Static<typeof Access>;
 
-const SHOWN = {
+const KEPT = {
   name: NAME,
   read_only: READ_ONLY,
   created_at: Type.String({ description: "ISO 8601" }),
 };
+const SHOWN = { ...KEPT, owner: OWNER };
 
 /** A token as the gateway keeps it. */
 export const StoredToken = objectOf({
-  ...SHOWN,
+  ...KEPT,
   /** SHA-256 of the token, in hexadecimal. */
   hash: Type.String({ pattern: "^[0-9a-f]{64}$" }),
+  /** Of an owner, and of nobody else: the hash of the passphrase, with its parameters. */
+  passphrase: Type.Optional(Type.String({ maxLength: 256 })),
 });
 export type StoredToken = Static<typeof StoredToken>;
 
@@ -44,6 +50,19 @@ export type TokenList = Static<typeof TokenList>;
 export const TokenRequest = objectOf({
   name: Type.String({ description: "the client's name, such as phone" }),
   read_only: Type.Optional(READ_ONLY),
+});
+
+/** Body of POST /api/owner/pair. */
+export const PairingRequest = objectOf({
+  code: Type.String({
+    maxLength: 64,
+    description: "as `portcullis pair` prints it; valid once, for ten minutes",
+  }),
+  name: Type.String({ description: "of this browser, such as laptop" }),
+  passphrase: Type.String({
+    maxLength: 1_024,
+    description: "at least 8 characters; asked for again by what opens the kill switch",
+  }),
 });
 
 /** A token that was just made. Its text is shown only this once. */

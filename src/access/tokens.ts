@@ -8,13 +8,16 @@ import { redacted } from "../base/secrets.ts";
 import type { Host } from "../system/host.ts";
 import { refused } from "./refusals.ts";
 import { type NewToken, type ShownToken, StoredToken } from "./schema.ts";
+import { hashOf, randomText } from "./secret-text.ts";
 
 /** The client that a token was made for. */
-export interface TokenOwner {
+export interface TokenHolder {
   /** The same as long as the token exists, and of no other token. */
   id: string;
   name: string;
   readOnly: boolean;
+  /** Whether it may do all that root may. */
+  isOwner: boolean;
 }
 
 /** Each of them is compared at each request. */
@@ -56,30 +59,50 @@ export class Tokens {
   }
 
   list(): ShownToken[] {
-    return this.decision.value.map(({ name, read_only, created_at }) => ({ name, read_only, created_at }));
+    return this.decision.value.map((each) => {
+      const { name, read_only, created_at } = each;
+      return { name, read_only, created_at, owner: isOwner(each) };
+    });
   }
 
   /** `by` is who has asked for it. */
-  async add(name: string, readOnly: boolean, by = "root"): Promise<NewToken> {
+  add(name: string, readOnly: boolean, by = "root"): Promise<NewToken> {
+    return this.make(name, { read_only: readOnly }, by);
+  }
+
+  /** `passphrase` is the hash of it. */
+  addOwner(name: string, passphrase: string, by: string): Promise<NewToken> {
+    return this.make(name, { read_only: false, passphrase }, by);
+  }
+
+  private async make(
+    name: string,
+    may: Pick<StoredToken, "read_only" | "passphrase">,
+    by: string,
+  ): Promise<NewToken> {
     nameIn("name", name);
     if (redacted(name) !== name) throw refused("name_secret");
     const token = newText();
-    const shown = { name, read_only: readOnly, created_at: new Date(this.clock.now()).toISOString() };
+    const made = { name, ...may, created_at: new Date(this.clock.now()).toISOString() };
     await this.decision.change((tokens) => {
       if (tokens.some((each) => each.name === name)) throw refused("name_exists", { name });
       if (tokens.length >= MAX_TOKENS) throw refused("limit_reached", { of: "tokens", max: MAX_TOKENS });
       this.by = by;
-      return [...tokens, { ...shown, hash: hashOf(token).toString("hex") }];
+      return [...tokens, { ...made, hash: hashOf(token).toString("hex") }];
     });
-    return { ...shown, token };
+    const { read_only, created_at } = made;
+    return { name, read_only, created_at, owner: isOwner(made), token };
   }
 
   /**
    * From now on the token is not valid, and its open sockets are closed, even if that cannot be saved. Then it throws.
+   * `mayOwners` is whether it may be one of an owner.
    */
-  async remove(name: string, by = "root"): Promise<void> {
+  async remove(name: string, by = "root", mayOwners = true): Promise<void> {
     await this.decision.remove(
       (tokens) => {
+        if (!mayOwners && tokens.some((each) => each.name === name && isOwner(each)))
+          throw refused("token_of_owner");
         this.by = by;
         return without(tokens, (each) => each.name === name);
       },
@@ -96,13 +119,21 @@ export class Tokens {
    * The client that the token was made for; null if it is not valid. The time does not depend on which token it is, or
    * whether it is one.
    */
-  find(text: string): TokenOwner | null {
+  find(text: string): TokenHolder | null {
     const hash = hashOf(text);
-    let found: TokenOwner | null = null;
-    if (timingSafeEqual(this.ownHash, hash)) found = { id: OWN, name: "root", readOnly: false };
-    for (const { hash: known, name, read_only } of this.decision.value)
-      if (timingSafeEqual(Buffer.from(known, "hex"), hash)) found = { id: known, name, readOnly: read_only };
+    let found: TokenHolder | null = null;
+    // Root itself has the operator's socket for what owners may.
+    if (timingSafeEqual(this.ownHash, hash))
+      found = { id: OWN, name: "root", readOnly: false, isOwner: false };
+    for (const each of this.decision.value)
+      if (timingSafeEqual(Buffer.from(each.hash, "hex"), hash))
+        found = { id: each.hash, name: each.name, readOnly: each.read_only, isOwner: isOwner(each) };
     return found;
+  }
+
+  /** The hash of the passphrase of an owner; null if the token of this id is not one's, or does not exist. */
+  passphraseOf(id: string): string | null {
+    return this.decision.value.find(({ hash }) => hash === id)?.passphrase ?? null;
   }
 
   /** Whether the token of this id still exists. */
@@ -132,25 +163,26 @@ export class Tokens {
       for (const listener of this.listeners) listener(hash);
       this.tell({ what: "removed", token: name, by });
     }
-    for (const { name, read_only } of tokens.filter((each) => !before.includes(each)))
-      this.tell({ what: read_only ? "reader" : "writer", token: name, by });
+    for (const each of tokens.filter((each) => !before.includes(each)))
+      this.tell({ what: kindOf(each), token: each.name, by });
   }
 }
 
 const OWN = "own";
-/** Easy to type: Crockford's base 32, which leaves out letters that look like others. */
-const ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz";
-/** Each character has 5 bits. */
+/** 130 bits. */
 const CHARACTERS = 26;
 
 /** `secrets.ts` recognizes the prefix. */
 function newText(): string {
-  const bytes = crypto.getRandomValues(new Uint8Array(CHARACTERS));
-  return `portcullis_${Array.from(bytes, (byte) => ALPHABET[byte % ALPHABET.length]).join("")}`;
+  return `portcullis_${randomText(CHARACTERS)}`;
 }
 
-function hashOf(text: string): Buffer {
-  return new Bun.CryptoHasher("sha256").update(text).digest();
+function isOwner({ passphrase }: Pick<StoredToken, "passphrase">): boolean {
+  return passphrase !== undefined;
+}
+
+function kindOf(token: StoredToken): "owner" | "reader" | "writer" {
+  return isOwner(token) ? "owner" : token.read_only ? "reader" : "writer";
 }
 
 function hashesIn(tokens: readonly StoredToken[]): string[] {

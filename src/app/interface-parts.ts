@@ -1,4 +1,6 @@
 import { hostname } from "node:os";
+import { Pairing } from "../access/pairing.ts";
+import { Passphrases } from "../access/passphrases.ts";
 import { Tokens } from "../access/tokens.ts";
 import { LANGUAGE } from "../base/language.ts";
 import { voiceIn } from "../base/voice.ts";
@@ -27,8 +29,14 @@ export function interfacePartsOn(needs: Needs) {
   const https = new Https(settings.https, settings.httpsCert === null);
   const overview = new Overview(needs);
   publishChanges({ ...needs, overview });
+  const pairing = new Pairing(host, (by) => alerts.raise("owner_refused", { what: "codes", by }));
+  const passphrases = new Passphrases(host, tokens, ({ name }) =>
+    alerts.raise("owner_refused", { what: "passphrase", token: name }),
+  );
   return {
     tokens,
+    pairing,
+    passphrases,
     https,
     overview,
     mqtt: new MqttStatus(settings, events),

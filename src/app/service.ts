@@ -1,9 +1,11 @@
 import { isIP } from "node:net";
 import { hostname } from "node:os";
+import { PAIRING_MINUTES } from "../access/pairing.ts";
 import { type Address, type Prefix, prefixOf } from "../base/address.ts";
 import { CommandError, messageOf } from "../base/errors.ts";
 import { closeAll, lasting, type Part, runAll } from "../base/part.ts";
 import { addressIn, localUrl, type Settings } from "../base/settings.ts";
+import { withdrawDirect } from "../destinations/withdraw-direct.ts";
 import { watchDhcpConfig } from "../dhcp/config-watch.ts";
 import { RouteAdvertiser } from "../dhcp/route-advertiser.ts";
 import { retireAddresses } from "../dhcp/withdraw-prefixes.ts";
@@ -11,12 +13,13 @@ import { type App, createApp, listen } from "../http/app.ts";
 import { Gate } from "../http/gate.ts";
 import { Peers } from "../http/peers.ts";
 import { type Ipv6, lanText } from "../network/host-network.ts";
-import { answerOperator, type OperatorAnswers } from "../operator/operator.ts";
+import { ownHostIn } from "../network/own.ts";
+import { answerOperator, type OperatorAnswers, type PairingCode } from "../operator/operator.ts";
 import type { HttpsRequest, PinnedRequest } from "../system/host.ts";
+import { setupCommand } from "../system/layout.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import type { Parts } from "./parts.ts";
 import { privateNames } from "./private-names.ts";
-import { withdrawDirect } from "./withdrawn-direct.ts";
 
 /** Work in progress ends within milliseconds; systemd waits for 90 s. */
 const STOP_WITHIN_MS = 5_000;
@@ -280,8 +283,10 @@ function accountAnswers({ accounts }: Parts): Answers<`account${string}`> {
   };
 }
 
-function tokenAnswers({ settings, tokens }: Parts, { app }: App): Answers<`token${string}`> {
+function tokenAnswers(parts: Parts, { app }: App): Answers<`token${string}` | "pair"> {
+  const { settings, tokens } = parts;
   return {
+    pair: () => newCode(parts),
     token: async () => ({ auth: settings.auth, tokens: tokens.list() }),
     "token/add": async ({ name, readOnly }) => ({
       auth: settings.auth,
@@ -295,6 +300,22 @@ function tokenAnswers({ settings, tokens }: Parts, { app }: App): Answers<`token
     "token/own": async () =>
       settings.auth === "off" || !app.server ? null : { token: tokens.own, origin: localUrl(settings) },
   };
+}
+
+/** Throws while it could not be used. */
+async function newCode({ settings, https, killSwitch, pairing }: Parts): Promise<PairingCode> {
+  await https.started;
+  const { port, certificate, error } = https.status();
+  if (port === null)
+    throw new CommandError(
+      "unable",
+      `an owner comes in over HTTPS only, which is off; to turn it on: ${setupCommand("--https on")}`,
+    );
+  if (certificate === null)
+    throw new CommandError("unable", `an owner comes in over HTTPS only, which does not work: ${error}`);
+  const host = ownHostIn(killSwitch.network, settings.host) ?? hostname();
+  const url = `https://${host}:${port}/#/settings/owner`;
+  return { code: pairing.start(), minutes: PAIRING_MINUTES, url, fingerprint: certificate.fingerprint };
 }
 
 interface ReleaseDeps {

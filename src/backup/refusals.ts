@@ -2,7 +2,6 @@ import { refusals } from "../base/refusals.ts";
 
 export const refused = refusals({
   bad_request: { passphrase_missing: "passphrase is required: the backup is encrypted" },
-  "bad_request: passphrase": { passphrase_short: "must have at least {min} characters" },
   unable: {
     passphrase_wrong: "wrong passphrase, or the backup was altered; nothing was changed",
     backup_damaged: "the backup is damaged; nothing was changed",

@@ -213,7 +213,30 @@ export const ALERTS = {
     texts: {
       reader: "The token {token}, which may only read, was made by {by}.",
       writer: "The token {token}, which may read and change, was made by {by}.",
+      owner: "The token {token}, which may do all that root may, was made by {by}.",
       removed: "The token {token} was removed by {by}.",
+    },
+  },
+  owner_acted: {
+    ...{ cause: "owner", level: "normal", kind: "news" },
+    title: "an owner has used a right that is otherwise root's",
+    texts: {
+      remote_on: "Remote access was turned on by {by}.",
+      remote_off: "Remote access was turned off by {by}.",
+      direct_on: "The exit direct was allowed by {by}.",
+      direct_off: "The exit direct was withdrawn by {by}.",
+      killswitch_on: "The kill switch was turned on by {by}.",
+      killswitch_off: "The kill switch was turned off by {by}.",
+    },
+  },
+  owner_refused: {
+    ...{ cause: "owner", level: "urgent", kind: "news" },
+    title: "wrong pairing codes, or a wrong passphrase of an owner",
+    texts: {
+      codes:
+        "Wrong pairing codes came from {by}, so the right one is not valid any more. For another one, on the gateway: sudo portcullis pair",
+      passphrase:
+        "A wrong passphrase of the owner came with the token {token}: if that was not you, remove it.",
     },
   },
   backup_taken: {

@@ -9,6 +9,7 @@ export const COMMON = {
     name_malformed:
       "{fault, select, length {must have 1 to {max} characters} surrogate {contains half of a surrogate pair} control {contains a control character} slash {contains a slash} path {cannot be part of a URL path} space {begins or ends with white space} other {is not in Unicode normalization form C}}",
   },
+  "bad_request: passphrase": { passphrase_short: "must have at least {min} characters" },
   "bad_request: port": { port_invalid: "must be a number from 1 to 65535" },
   "bad_request: name": {
     name_secret: "looks like a secret; choose one such as phone",

@@ -1,7 +1,7 @@
 import { partsOf } from "../app/parts.ts";
-import { withdrawDirect } from "../app/withdrawn-direct.ts";
 import { Log } from "../base/log.ts";
 import type { Settings } from "../base/settings.ts";
+import { withdrawDirect } from "../destinations/withdraw-direct.ts";
 import type { Direct } from "../devices/direct.ts";
 import { listTable } from "../killswitch/table.ts";
 import { askOperator } from "../operator/operator.ts";

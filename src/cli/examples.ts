@@ -74,6 +74,7 @@ export const EXAMPLES: readonly string[] = [
   "sudo portcullis token add phone --read-only",
   "sudo portcullis token list",
   "sudo portcullis token remove phone",
+  "sudo portcullis pair",
   "sudo portcullis export > gateway.backup",
   "sudo portcullis restore --dry-run < gateway.backup",
   "sudo portcullis update --check https://releases.example.com/portcullis/",

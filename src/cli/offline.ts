@@ -3,6 +3,10 @@ import { CommandError } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import { listTable } from "../killswitch/table.ts";
 
+export function notRunning(): never {
+  throw new CommandError("unable", "the service does not run; to start it: sudo systemctl start portcullis");
+}
+
 /** The parts of a gateway while no service runs, for a request that leaves like any other program's. */
 export async function offlineGraph(settings: Settings): Promise<Parts> {
   const { partsOf } = await import("../app/parts.ts");

@@ -10,6 +10,7 @@ import { generateKeyPair } from "../wireguard/key.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { codeOf } from "./code.ts";
+import { notRunning } from "./offline.ts";
 import { asRoot } from "./root.ts";
 import { list, printable, styled } from "./text.ts";
 import { usage } from "./usage.ts";
@@ -140,8 +141,4 @@ function rowOf({ id, name, addresses, exit, lan, online }: RemoteDevice): string
     lan ? "yes" : "no",
     addresses[0] ?? "",
   ];
-}
-
-function notRunning(): never {
-  throw new CommandError("unable", "the service does not run; to start it: sudo systemctl start portcullis");
 }

@@ -7,6 +7,7 @@ import { Store } from "../store/store.ts";
 import { claimGateway } from "../system/claim.ts";
 import { setupCommand } from "../system/layout.ts";
 import { host, type Output } from "./api-command.ts";
+import { notRunning } from "./offline.ts";
 import { asRoot } from "./root.ts";
 import { list, printable } from "./text.ts";
 
@@ -52,8 +53,24 @@ async function withTokens<T>(settings: Settings, work: (tokens: Tokens) => T | P
   }
 }
 
-function sentenceFor({ name, read_only }: NewToken): string {
-  return `This is the token ${printable(name)}, which ${mayOf(read_only)}. It is not shown again:`;
+function sentenceFor(token: NewToken): string {
+  return `This is the token ${printable(token.name)}, which ${mayOf(token)}. It is not shown again:`;
+}
+
+/** Prints the code with which a browser becomes an owner's. */
+export async function pairOwner(settings: Settings): Promise<Output> {
+  asRoot("pair");
+  const json = ((await askOperator(settings.stateDir, "pair", null)) ?? notRunning()).answer;
+  const { code, minutes, url, fingerprint } = json;
+  return {
+    json,
+    text: `${code}
+
+Open ${url}
+and enter the code within ${minutes} minutes. That browser can then do all that root can; one browser can use it.
+The certificate's SHA-256 fingerprint is ${fingerprint}
+`,
+  };
 }
 
 function adviceFor(auth: Settings["auth"]): string {
@@ -63,7 +80,7 @@ function adviceFor(auth: Settings["auth"]): string {
 }
 
 function textOf({ auth, tokens }: TokenList): string {
-  const rows = tokens.map((each) => [printable(each.name), mayOf(each.read_only), dateOf(each)]);
+  const rows = tokens.map((each) => [printable(each.name), mayOf(each), dateOf(each)]);
   const head = tokens.length === 0 ? "There are no tokens.\n" : list(["Token", "May", "Made"], rows);
   return `${head}${NEEDED[auth]} (--auth ${auth}).\n`;
 }
@@ -74,8 +91,9 @@ const NEEDED: Record<Settings["auth"], string> = {
   on: "Every request but /health needs a token",
 };
 
-function mayOf(readOnly: boolean): string {
-  return readOnly ? "may only read" : "may read and change";
+function mayOf({ read_only, owner }: Pick<ShownToken, "read_only" | "owner">): string {
+  if (owner) return "may do all that root may";
+  return read_only ? "may only read" : "may read and change";
 }
 
 function dateOf({ created_at }: ShownToken): string {

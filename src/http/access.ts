@@ -14,7 +14,8 @@ export const accessRoutes = [
     answers: answers(Access, "what needs a token, and which one this request has"),
     run: ({ gate }, { request }) => {
       const holder = gate.holderOf(request);
-      return { auth: gate.auth, token: holder && { name: holder.name, read_only: holder.readOnly } };
+      const token = holder && { name: holder.name, read_only: holder.readOnly, owner: holder.isOwner };
+      return { auth: gate.auth, token };
     },
   }),
   route({

@@ -50,7 +50,7 @@ export const RestoreResult = objectOf({
   replaced: Type.Integer({ description: "how many replaced another one of the same name" }),
   devices: Type.Integer(),
   killswitch: enumOf(["on", "off"], {
-    description: "unchanged: only root turns it off",
+    description: "unchanged: no restore over the interface turns it off",
   }),
 });
 export type RestoreResult = Static<typeof RestoreResult>;

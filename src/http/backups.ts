@@ -31,7 +31,7 @@ export const backupRoutes = [
     example: { passphrase: "six words that nobody else knows" },
     answers: answers(BackupFile, "the file, which only the passphrase opens"),
     run: (domain, { request, body }) => {
-      refuseUnknown(domain, {
+      refuseUnknown(request, domain, {
         danger: "keys" as const,
         commands: `sudo portcullis export, or ${setupCommand("--auth write")}`,
       });

@@ -20,12 +20,13 @@ export function clientOf(request: Request, { gate, clients, serverOf }: Known): 
   return { address, device: clients.of(request), token: gate.holderOf(request)?.name ?? null };
 }
 
-/** Without tokens no client is known: then whatever grants `danger` is left to root's commands. */
+/** Without tokens no client is known but owners: then whatever grants `danger` is left to them, and to root's commands. */
 export function refuseUnknown(
-  { gate }: { gate: Pick<Gate, "auth"> },
+  request: Request,
+  { gate }: { gate: Pick<Gate, "auth" | "holderOf"> },
   { danger, commands }: { danger: "keys" | "token"; commands: string },
 ): void {
-  if (gate.auth !== "off") return;
+  if (gate.auth !== "off" || gate.holderOf(request)?.isOwner) return;
   throw refused("anyone_could", { danger, commands });
 }
 

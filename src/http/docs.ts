@@ -43,12 +43,12 @@ async function documentOf(all: readonly Route[], auth: Gate["auth"]) {
   described.use(swagger({ excludeStaticFile: false }));
   const response = await described.handle(new Request("http://localhost/swagger/json"));
   const { paths } = (await response.json()) as { paths: object };
-  const { components: named, ...rest } = about(routes, auth, components);
+  const { components: named, ...rest } = about(routes, components);
   return { openapi: "3.1.0", ...rest, paths, components: named };
 }
 
 /** The document without its operations, which have named the components. */
-function about(routes: readonly Route[], auth: Gate["auth"], components: Components) {
+function about(routes: readonly Route[], components: Components) {
   const responses = sharedResponses(components);
   const tags = Object.entries(TAGS).map(([name, description]) => ({ name, description }));
   return {
@@ -59,7 +59,7 @@ function about(routes: readonly Route[], auth: Gate["auth"], components: Compone
       schemas: { ...components.schemas, Event: EVENT },
       responses,
       headers: HEADERS,
-      ...(auth !== "off" && { securitySchemes: { token: TOKEN } }),
+      securitySchemes: { token: TOKEN },
     },
   };
 }

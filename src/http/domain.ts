@@ -1,4 +1,6 @@
 import type { Server } from "bun";
+import type { Pairing } from "../access/pairing.ts";
+import type { Passphrases } from "../access/passphrases.ts";
 import type { Tokens } from "../access/tokens.ts";
 import type { Bus } from "../base/bus.ts";
 import type { Texts } from "../base/saved.ts";
@@ -14,6 +16,7 @@ import type { Forwards } from "../forwards/forwards.ts";
 import type { History } from "../history/history.ts";
 import type { Alerts } from "../journal/alerts.ts";
 import type { Journal } from "../journal/journal.ts";
+import type { OperatorSwitch } from "../killswitch/operator-switch.ts";
 import type { ConntrackGuard } from "../network/bounds.ts";
 import type { FairQueues } from "../network/fair-queues.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
@@ -69,6 +72,9 @@ export interface Domain {
   accountRequests: AccountRequests;
   notifications: Notifications;
   tokens: Tokens;
+  pairing: Pick<Pairing, "use">;
+  passphrases: Pick<Passphrases, "confirm">;
+  operatorSwitch: Pick<OperatorSwitch, "turn">;
   backups: Backups;
   devices: Devices;
   destinations: Destinations;
@@ -84,7 +90,7 @@ export interface Domain {
   otherRouters: OtherRouters;
   bounds: ConntrackGuard;
   events: Pick<Bus<ShownEvents>, "subscribe">;
-  alerts: Pick<Alerts, "count">;
+  alerts: Pick<Alerts, "count" | "raise">;
   settings: Pick<Settings, "dhcp" | "portMapping">;
   store: Texts;
   switches: Switches;

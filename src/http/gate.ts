@@ -1,7 +1,9 @@
 import { Limiter } from "../access/limiter.ts";
-import type { TokenOwner, Tokens } from "../access/tokens.ts";
+import type { TokenHolder, Tokens } from "../access/tokens.ts";
 import type { Settings } from "../base/settings.ts";
 import { refusal } from "./errors.ts";
+import { httpsOnly, type Ways } from "./https-only.ts";
+import { isSecure } from "./origin.ts";
 import { refused } from "./refusals.ts";
 
 /** What changes nothing (RFC 9110, section 9.2.1). */
@@ -11,8 +13,9 @@ const READING = ["GET", "HEAD", "OPTIONS"];
 export const PROTOCOL = "portcullis";
 export const PROTOCOL_TOKEN = "portcullis.bearer.";
 
-/** Who may use a route. */
-type Access = "open" | "private" | undefined;
+/** Who may use a route: see `access` of `Route`. */
+export type RouteAccess = "open" | "private" | "owner" | "pairing";
+type Access = RouteAccess | undefined;
 
 /** Decides whether a request may pass by its token, as the setting `auth` has it. */
 export class Gate {
@@ -25,37 +28,54 @@ export class Gate {
   ) {}
 
   /** The answer to a request that may not pass; null for one that may. `now` is in milliseconds. */
-  refusalFor(request: Request, client: string, now: number, access: Access): Response | null {
+  refusalFor(request: Request, client: string, now: number, access: Access, ways: Ways): Response | null {
     const isReading = isReadingOf(request, access);
-    if (this.auth === "off" || (isReading && access === "open")) return null;
+    if (access === "pairing" || (isReading && access === "open")) return null;
+    const isAsked = this.auth !== "off" || access === "owner";
     const token = tokenOf(request.headers);
-    if (token === null) return this.auth === "write" && isReading ? null : unauthorized("token_missing");
+    if (token === null) return isAsked ? this.refusalWithout(isReading, access) : null;
     // Before the token is looked at, so that the answer says nothing about it.
-    if (!this.attempts.peek(client, "connection", now).allowed) return tooMany();
+    if (isAsked && !this.attempts.peek(client, "connection", now).allowed) return tooMany();
     const holder = this.tokens.find(token);
+    // On its way, others may have read it.
+    if (holder?.isOwner && !isSecure(request)) return httpsOnly(request, ways);
+    if (!isAsked || holder?.isOwner) return null;
     if (holder === null) {
       this.attempts.take(client, "connection", now);
       return unauthorized("token_invalid", INVALID);
     }
+    if (access === "owner") return ownerNeeded();
     return holder.readOnly && !isReading ? readOnly() : null;
   }
 
   /** The same for a token that has been removed while the body came in, which its client may take days to send. */
   refusalOnceRead(request: Request, access: Access): Response | null {
-    if (this.auth === "off" || isReadingOf(request, access)) return null;
-    return this.holderOf(request) === null ? unauthorized("token_invalid", INVALID) : null;
+    if (access === "pairing" || isReadingOf(request, access)) return null;
+    const holder = this.holderOf(request);
+    if (access === "owner") return holder?.isOwner ? null : ownerNeeded();
+    return this.auth === "off" || holder !== null ? null : unauthorized("token_invalid", INVALID);
   }
 
-  /** The name of the request's token; null if it has none, or if tokens are not asked for. */
-  holderOf(request: Request): TokenOwner | null {
-    const token = this.auth === "off" ? null : tokenOf(request.headers);
-    return token === null ? null : this.tokens.find(token);
+  /**
+   * Whose token the request has; null if it has none. An owner's counts over HTTPS only, and even if no token is asked for;
+   * the others do not count then.
+   */
+  holderOf(request: Request): TokenHolder | null {
+    const token = tokenOf(request.headers);
+    const holder = token === null ? null : this.tokens.find(token);
+    if (holder?.isOwner) return isSecure(request) ? holder : null;
+    return this.auth === "off" ? null : holder;
+  }
+
+  private refusalWithout(isReading: boolean, access: Access): Response | null {
+    if (access === "owner") return ownerNeeded();
+    return this.auth === "write" && isReading ? null : unauthorized("token_missing");
   }
 }
 
 /** Whether a read-only token is enough. */
 function isReadingOf({ method }: Request, access: Access): boolean {
-  return READING.includes(method) && access !== "private";
+  return READING.includes(method) && (access === undefined || access === "open");
 }
 
 /** The subprotocols that a WebSocket's client offers. */
@@ -95,6 +115,10 @@ function readOnly(): Response {
   return refusal(403, refused("token_read_only", HOW), {
     "WWW-Authenticate": 'Bearer realm="Portcullis", error="insufficient_scope"',
   });
+}
+
+function ownerNeeded(): Response {
+  return refusal(403, refused("owner_needed"));
 }
 
 function tooMany(): Response {

@@ -27,10 +27,17 @@ export function operationOf(route: Route, auth: Gate["auth"], components: Compon
 }
 
 function descriptionOf({ description, access, limit }: Route): string {
-  const served = access === "private" ? " It is served over HTTPS only." : "";
+  const served = SERVED[access ?? "open"];
   const limited = limit === "connection" ? " It counts towards the limit of connections." : "";
   return `${description}${served}${limited}`;
 }
+
+const SERVED: Record<NonNullable<Route["access"]>, string> = {
+  open: "",
+  private: " It is served over HTTPS only.",
+  pairing: " It is served over HTTPS only, and needs no token.",
+  owner: " It is served over HTTPS only, to an owner.",
+};
 
 function parametersOf({ params = {}, query }: Route, components: Components) {
   const { properties = {}, required = [] } = (query ?? {}) as {
@@ -173,6 +180,7 @@ function headersOf(named: Record<string, keyof typeof HEADERS>) {
 
 /** Any one of them is enough; the empty one is none. */
 function requirementsOf(auth: Gate["auth"], { method, access }: Route): Record<string, string[]>[] {
-  if (auth === "off" || access === "open") return [];
+  if (access === "owner") return [{ token: [] }];
+  if (auth === "off" || access === "open" || access === "pairing") return [];
   return auth === "write" && method === "get" && access !== "private" ? [{}, { token: [] }] : [{ token: [] }];
 }

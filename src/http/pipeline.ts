@@ -6,11 +6,12 @@ import { isEndless } from "./body.ts";
 import type { Clients } from "./clients.ts";
 import { answerTo, type Fault, NOT_FOUND, pathOf, shownPathOf } from "./errors.ts";
 import type { Gate } from "./gate.ts";
+import type { Ways } from "./https-only.ts";
 import { IpRestriction, type LocalNetwork } from "./ip-restriction.ts";
 import { isVisitFromElsewhere, refuseOtherSites } from "./origin.ts";
 import { refused } from "./refusals.ts";
 import { accessOf, endpointOf, isPage, mayHaveSlash } from "./rules.ts";
-import { refusalOverHttp, toHttps, type Ways } from "./secure-page.ts";
+import { refusalOverHttp, toHttps } from "./secure-page.ts";
 import { isShared } from "./shared-answer.ts";
 import type { Unread } from "./unread.ts";
 
@@ -57,7 +58,7 @@ export function pipelineFor(options: PipelineOptions) {
       refuseTooMany(budget);
       response =
         refusalOverHttp(request, path, options) ??
-        options.gate.refusalFor(request, client, start, accessOf(path)) ??
+        options.gate.refusalFor(request, client, start, accessOf(path), options) ??
         toHttps(request, path, peer ?? "", options) ??
         (await kept(request, await pass(request, path, next), options.unread));
       if (request.method !== "GET") await options.saved();

@@ -17,6 +17,7 @@ export const refused = refusals({
     token_missing: `a token is needed, as {header}; to make one, ${MAKE_TOKEN}`,
     token_invalid: `the token is not valid, or was removed; to make one, ${MAKE_TOKEN}`,
     token_read_only: `this token may only read; for changes, to make one, ${MAKE_TOKEN}`,
+    owner_needed: "only an owner may do this; to make this browser one, on the gateway: sudo portcullis pair",
     anyone_could:
       "no request needs a token here, so anyone could {danger, select, keys {take the keys} other {make one for later}}; on the gateway: {commands}",
     not_local: "only the local network is served",

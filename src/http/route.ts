@@ -1,6 +1,7 @@
 import type { Static, TSchema } from "typebox";
 import type { Success } from "./answers.ts";
 import type { Domain } from "./domain.ts";
+import type { RouteAccess } from "./gate.ts";
 import type { StandardSchema } from "./standard-schema.ts";
 import type { Tag } from "./tags.ts";
 
@@ -41,8 +42,10 @@ interface RouteOf<
   /**
    * `open`: it never needs a token. `private`: it takes or returns what only the gateway's owner should know, so it is
    * served over HTTPS only, and if tokens are asked for, only with one that may change things, whatever the method.
+   * `owner`: what is otherwise root's, so over HTTPS and with the token of an owner only. `pairing`: over HTTPS only, and
+   * with the code in its body in place of a token.
    */
-  readonly access?: "open" | "private";
+  readonly access?: RouteAccess;
   /** A token may be typed there. */
   readonly page?: true;
   /** A parameter may have a slash, sent as `%2F`. */

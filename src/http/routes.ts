@@ -13,6 +13,7 @@ import { historyRoutes } from "./history.ts";
 import { metricsRoute } from "./metrics.ts";
 import { notificationRoutes } from "./notifications.ts";
 import { keyPairRoute, ownServerRoutes } from "./own-servers.ts";
+import { ownerRoutes } from "./owner.ts";
 import { pageRoute } from "./page.ts";
 import { remoteRoutes } from "./remote.ts";
 import type { Route } from "./route.ts";
@@ -53,6 +54,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     ...tokenRoutes,
     ...backupRoutes,
     ...accessRoutes,
+    ...ownerRoutes,
     pageRoute,
     metricsRoute,
   ];

@@ -1,4 +1,12 @@
-import { Access, Auth, NewToken, ShownToken, TokenList, TokenRequest } from "../access/schema.ts";
+import {
+  Access,
+  Auth,
+  NewToken,
+  PairingRequest,
+  ShownToken,
+  TokenList,
+  TokenRequest,
+} from "../access/schema.ts";
 import { AlertArguments, AlertCode } from "../base/alert.ts";
 import { HttpsStatus } from "../certificates/schema.ts";
 import { Check, Checks } from "../checks/schema.ts";
@@ -70,6 +78,7 @@ import {
 import { EVENTS, EventMessage, StaleField } from "./event.ts";
 import { LoopStatus, PortForward, PublicIp } from "./gluetun.ts";
 import { GluetunSettings } from "./gluetun-settings.ts";
+import { DirectRequest, KillSwitchRequest, RemoteRequest } from "./owner.ts";
 import { PageAnswers } from "./page.ts";
 import {
   Disconnected,
@@ -213,6 +222,10 @@ export const SCHEMAS = {
   RestoreResult,
   Access,
   Auth,
+  PairingRequest,
+  KillSwitchRequest,
+  DirectRequest,
+  RemoteAccessRequest: RemoteRequest,
   Https: HttpsStatus,
   // gluetun's control server
   GluetunPublicIp: PublicIp,

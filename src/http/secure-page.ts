@@ -1,17 +1,11 @@
 import { contains, parseAddress, unmapped } from "../base/address.ts";
-import { setupCommand } from "../system/layout.ts";
+import type { Settings } from "../base/settings.ts";
 import { refusal } from "./errors.ts";
-import type { Gate } from "./gate.ts";
+import { httpsOnly, originOf, type Ways } from "./https-only.ts";
 import { LOOPBACK } from "./ip-restriction.ts";
 import { isSecure } from "./origin.ts";
 import { refused } from "./refusals.ts";
 import { accessOf, isPage } from "./rules.ts";
-
-export interface Ways {
-  gate: Pick<Gate, "auth">;
-  /** The port at which HTTPS listens; null if it is off, and `down` while it should listen and does not. */
-  https: () => number | "down" | null;
-}
 
 /**
  * Leads a browser from a page over HTTP to the same one over HTTPS if tokens are asked for, so that nobody types one into a
@@ -25,7 +19,7 @@ export function toHttps(
   request: Request,
   path: string,
   peer: string,
-  { gate, https }: Ways,
+  { gate, https }: Ways & { gate: Pick<Settings, "auth"> },
 ): Response | null {
   if (gate.auth === "off" || isSecure(request) || !isPage(path)) return null;
   if (request.method !== "GET" || isThisMachine(peer)) return null;
@@ -41,30 +35,11 @@ export function toHttps(
  * read, but a client sends that at once, so others may have read it. This machine gets it too: what reaches it by loopback
  * may be a proxy that others talk to without encryption.
  */
-export function refusalOverHttp(
-  request: Request,
-  path: string,
-  { https }: Pick<Ways, "https">,
-): Response | null {
-  if (isSecure(request) || accessOf(path) !== "private") return null;
-  const port = https();
-  const at = typeof port === "number" ? originOf(request, port) : (port ?? "off");
-  return refusal(403, refused("https_only", { https: at, command: COMMANDS[at] ?? "" }), {
-    Connection: "close",
-  });
+export function refusalOverHttp(request: Request, path: string, ways: Ways): Response | null {
+  const access = accessOf(path);
+  if (isSecure(request) || access === undefined || access === "open") return null;
+  return httpsOnly(request, ways);
 }
-
-/** HTTPS under the name that the client has used, which has been checked to be an address or a name of the gateway. */
-function originOf(request: Request, port: number): string {
-  const name = (request.headers.get("host") ?? "").replace(/:[0-9]+$/, "");
-  return `https://${name}:${port}`;
-}
-
-/** What to type where HTTPS is no answer. */
-const COMMANDS: Readonly<Record<string, string>> = {
-  off: setupCommand("--https on"),
-  down: "sudo portcullis check",
-};
 
 function isThisMachine(peer: string): boolean {
   const address = parseAddress(peer);

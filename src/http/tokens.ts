@@ -37,7 +37,7 @@ export const tokenRoutes = [
     answers: answers(NewToken, "the token, whose text is shown only now"),
     limit: "connection",
     run: async (domain, { request, body: { name, read_only = false } }) => {
-      refuseUnknown(domain, ROOTS);
+      refuseUnknown(request, domain, ROOTS);
       return domain.tokens.add(name, read_only, nameOf(clientOf(request, domain)));
     },
   }),
@@ -52,8 +52,9 @@ export const tokenRoutes = [
     answers: DONE,
     limit: "connection",
     run: async (domain, { request, params: { name } }) => {
-      refuseUnknown(domain, ROOTS);
-      await domain.tokens.remove(name, nameOf(clientOf(request, domain)));
+      refuseUnknown(request, domain, ROOTS);
+      const isOwner = domain.gate.holderOf(request)?.isOwner === true;
+      await domain.tokens.remove(name, nameOf(clientOf(request, domain)), isOwner);
     },
   }),
 ];

@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
 import { version } from "../../package.json";
-import type { Address } from "../base/address.ts";
 import { CommandError, messageOf } from "../base/errors.ts";
 import { FLAGS } from "../base/flags.ts";
 import type { Settings } from "../base/settings.ts";
@@ -10,9 +9,9 @@ import { assertAlone, assertPortFree } from "../dhcp/other-servers.ts";
 import { dhcpWait } from "../dhcp/unit.ts";
 import { type Inspection, inspectOffline } from "../killswitch/report.ts";
 import { type HostNetwork, hostNetworkOf, lanText } from "../network/host-network.ts";
-import { ownNetworkIn } from "../network/own.ts";
+import { ownHostIn } from "../network/own.ts";
 import { randomUla } from "../network/ula.ts";
-import { askOperator } from "../operator/operator.ts";
+import { askOperator, type PairingCode } from "../operator/operator.ts";
 import { claimInstallation } from "../system/claim.ts";
 import type { Host } from "../system/host.ts";
 import { type Layout, OWN_LAYOUT, PACKAGED } from "../system/layout.ts";
@@ -87,6 +86,7 @@ export async function install(
     closingWords(await inspectOffline(host, network, settings), settings),
     dhcpWords(lans, lans.length === 0 ? null : await dhcpWait(host).catch(messageOf)),
     pageWords(network, settings, await fingerprint(settings)),
+    pairingWords(await firstCode(settings)),
   ];
   print(words.join(""));
 }
@@ -213,14 +213,27 @@ export function pageWords(
   { host, port, https, httpsCert, auth }: Pick<Settings, "host" | "port" | "https" | "httpsCert" | "auth">,
   fingerprint: string | null,
 ): string {
-  const own = ownNetworkIn(network).lan.flatMap(({ addresses }) => addresses);
-  const [address = "<this machine>"] = own.includes(host as Address) ? [host] : own;
-  const shown = address.includes(":") ? `[${address}]` : address;
+  const shown = ownHostIn(network, host) ?? "<this machine>";
   const open = "Now open the page on any device of the LAN; it guides you through the rest";
   const [plain, secure] = [`http://${shown}:${port}/`, `https://${shown}:${https}/`];
   if (https === null) return `\n\n${open}: ${plain}`;
   const ways = auth === "off" ? `${open}: ${plain}\nOr encrypted: ${secure}` : `${open}: ${secure}`;
   return `\n\n${ways}${httpsCert === null ? aboutOwn(fingerprint) : ""}`;
+}
+
+/** For the first owner; later ones are root's decision. Null if there is one, or if it cannot be used. */
+async function firstCode({ https, stateDir }: Settings): Promise<PairingCode | null> {
+  if (https === null) return null;
+  const known = await askOperator(stateDir, "token", null).catch(() => null);
+  if (known === null || known.answer.tokens.some(({ owner }) => owner)) return null;
+  const live = await askOperator(stateDir, "pair", null).catch(() => null);
+  return live?.answer ?? null;
+}
+
+/** The same as `portcullis pair` prints. */
+export function pairingWords(code: PairingCode | null): string {
+  if (code === null) return "";
+  return `\n\nTo be able to do on the page what else needs root, open ${code.url}\nand enter there within ${code.minutes} minutes: ${code.code}`;
 }
 
 function aboutOwn(fingerprint: string | null): string {

@@ -8,6 +8,14 @@ export interface OwnNetwork {
   online: boolean;
 }
 
+/** What stands in a URL of the gateway for devices of the LAN; null if it has no address there. `listens` is where it listens. */
+export function ownHostIn(network: HostNetwork, listens: string): string | null {
+  const own = ownNetworkIn(network).lan.flatMap(({ addresses }) => addresses);
+  const address = own.find((each) => each === listens) ?? own[0];
+  if (address === undefined) return null;
+  return address.includes(":") ? `[${address}]` : address;
+}
+
 /** The gateway's own addresses on the LAN, IPv4 first. */
 export function ownNetworkIn({ lans, addresses, uplink, online }: HostNetwork): OwnNetwork {
   const sorted = addresses.toSorted((one, other) => familyOf(one) - familyOf(other));

@@ -17,10 +17,19 @@ import type { Updated } from "../servers/schema.ts";
 import type { Host, HttpsRequest, PinnedRequest } from "../system/host.ts";
 import { type Answers, answerOn, askOn } from "./socket.ts";
 
+/** What root reads to whoever becomes an owner. */
+export interface PairingCode {
+  code: string;
+  minutes: number;
+  /** Of the page that asks for it. */
+  url: string;
+  /** Of the certificate there. */
+  fingerprint: string | null;
+}
+
 /**
- * Requests that only the operator may send to the running service, each with its argument and its answer. Only here can
- * the kill switch be turned off, and devices be let outside the tunnel. Keys travel only this way, out of reach of
- * browsers and LAN clients.
+ * Requests that only the operator may send to the running service, each with its argument and its answer. Keys travel only
+ * this way, out of reach of browsers and LAN clients.
  */
 // A type, not an interface: only a type fits the socket's record of requests.
 export type OperatorRequests = {
@@ -55,6 +64,7 @@ export type OperatorRequests = {
   token: [null, TokenList];
   "token/add": [{ name: string; readOnly: boolean }, NewToken & Pick<TokenList, "auth">];
   "token/remove": [{ name: string }, null];
+  pair: [null, PairingCode];
   /** The token of root's own commands, and the only address to which it may be sent; null if none is needed. */
   "token/own": [null, { token: string; origin: string } | null];
 };

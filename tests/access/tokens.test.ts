@@ -35,6 +35,7 @@ test("a token is shown once, and found again after a restart by its hash alone",
     name: "phone",
     read_only: true,
     created_at: "2026-01-02T03:04:05.678Z",
+    owner: false,
     token: expect.stringMatching(/^portcullis_[0-9a-hjkmnp-tv-z]{26}$/),
   });
   expect(store.read("tokens")).not.toContain(made.token.slice("portcullis_".length));

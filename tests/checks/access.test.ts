@@ -4,7 +4,10 @@ import { accessFinding } from "../../src/checks/access.ts";
 
 const ADVICE =
   "Make one for each client: sudo portcullis token add <name>. If no token should be needed: sudo portcullis install --auth off";
-const token = (read_only: boolean) => ({ name: "phone", read_only, created_at: "2026-01-02T03:04:05.678Z" });
+const token = (read_only: boolean) => ({
+  ...{ name: "phone", read_only, owner: false },
+  created_at: "2026-01-02T03:04:05.678Z",
+});
 const found = (auth: Settings["auth"], tokens: ReturnType<typeof token>[]) => {
   const finding = accessFinding(auth, tokens);
   return finding && [finding.result, finding.found, finding.advice];

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect } from "bun:test";
-import { withdrawDirect } from "../../src/app/withdrawn-direct.ts";
 import type { HostName } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { DESTINATIONS } from "../../src/destinations/saved.ts";
+import { withdrawDirect } from "../../src/destinations/withdraw-direct.ts";
 import { ip, ips } from "../fake/address.ts";
 import { CHANGE_ELEMENTS } from "../fake/host.ts";
 import { slow } from "../fast.ts";

@@ -63,7 +63,7 @@ function routesOf(
   app: ReturnType<typeof createApp>["app"],
 ): { route: string; method: string; path: string }[] {
   return app.routes
-    .filter(({ path }) => accessOf(path) !== "private")
+    .filter(({ path }) => [undefined, "open"].includes(accessOf(path)))
     .map(({ method, path }) => ({
       route: `${method} ${path}`,
       method,
@@ -236,14 +236,16 @@ test("five wrong tokens a second are looked at for each client, and then not eve
   expect((await get("/metrics", bearing(phone))).status).toBe(200);
 });
 
+const WAYS = { https: () => null };
+
 test("a device has these attempts whatever its addresses, and another one has its own", () => {
   const find: Tokens["find"] = (text) =>
-    text === "right" ? { id: "1", name: "phone", readOnly: false } : null;
+    text === "right" ? { id: "1", name: "phone", readOnly: false, isOwner: false } : null;
   const gate = new Gate("on", { find, has: () => true, onRemoved: () => {} });
   const clients = new Clients((address) => (address.startsWith("fd00:") ? "phone" : "other"));
   const ask = (peer: string, token: string) => {
     const request = new Request("http://localhost/metrics", { headers: bearing(token) });
-    return gate.refusalFor(request, clients.see(request, peer), 0, undefined)?.status ?? 200;
+    return gate.refusalFor(request, clients.see(request, peer), 0, undefined, WAYS)?.status ?? 200;
   };
   for (let host = 1; host <= 5; host += 1) expect(ask(`fd00::${host}`, "wrong")).toBe(401);
   expect(ask("fd00:0:0:1::6", "right")).toBe(429);
@@ -260,7 +262,7 @@ test("/api/access tells what needs a token, and which one is asking", async () =
     const { tablet } = await homeWith(auth);
     const { status, json } = await get("/api/access");
     expect([status, json]).toEqual(answers[auth]);
-    const token = auth === "off" ? null : { name: "tablet", read_only: true };
+    const token = auth === "off" ? null : { name: "tablet", read_only: true, owner: false };
     expect((await get("/api/access", bearing(tablet))).json).toEqual({ auth, token });
     if (auth !== "on") await home.stop();
   }
@@ -388,12 +390,13 @@ test.each<[Auth, object[], object[]]>([
     const { phone } = await homeWith(auth);
     const { json } = await get("/swagger/json", bearing(phone));
     const { securitySchemes } = json.components;
-    if (auth === "off") expect(securitySchemes).toBeUndefined();
-    else expect(securitySchemes.token).toMatchObject({ type: "http", scheme: "bearer" });
+    expect(securitySchemes.token).toMatchObject({ type: "http", scheme: "bearer" });
     for (const [path, operations] of Object.entries<Record<string, { security: unknown }>>(json.paths))
       for (const [method, { security }] of Object.entries(operations)) {
-        const isReading = method === "get" && accessOf(path) !== "private";
-        const wanted = path === "/health" ? [] : isReading ? reading : changing;
+        const access = accessOf(path);
+        const isReading = method === "get" && access !== "private";
+        const free = access === "open" || access === "pairing";
+        const wanted = free ? [] : access === "owner" ? [{ token: [] }] : isReading ? reading : changing;
         expect({ path, method, security }).toEqual({ path, method, security: wanted });
       }
   },

@@ -24,7 +24,7 @@ test("a token is made, shown once, used, listed without its text, and removed", 
   expect([made.status, made.json, made.headers.get("cache-control")]).toEqual([
     200,
     {
-      ...{ name: "prometheus", read_only: true, created_at: expect.stringMatching(/^2023-/) },
+      ...{ name: "prometheus", read_only: true, owner: false, created_at: expect.stringMatching(/^2023-/) },
       token: expect.stringMatching(TOKEN),
     },
     "no-store",
@@ -33,13 +33,14 @@ test("a token is made, shown once, used, listed without its text, and removed", 
   expect((await send("GET", "/api/access", undefined, token)).json.token).toEqual({
     name: "prometheus",
     read_only: true,
+    owner: false,
   });
   const listed = await send("GET", "/api/tokens");
   expect(listed.json).toEqual({
     auth: "write",
     tokens: [
-      { name: "phone", read_only: false, created_at: expect.any(String) },
-      { name: "prometheus", read_only: true, created_at: expect.any(String) },
+      { name: "phone", read_only: false, owner: false, created_at: expect.any(String) },
+      { name: "prometheus", read_only: true, owner: false, created_at: expect.any(String) },
     ],
   });
   expect((await send("DELETE", "/api/tokens/prometheus")).json).toEqual({ success: true });

@@ -57,4 +57,8 @@ export function addTokenCommands(program: Command): void {
   operatorCommand(remove, async (settings) =>
     (await loadToken()).removeToken(settings, remove.args[0] ?? ""),
   );
+  operatorCommand(
+    command(program, "pair", "print a code that makes one browser an owner, who may do all that root may"),
+    async (settings) => (await loadToken()).pairOwner(settings),
+  );
 }

@@ -1,6 +1,6 @@
-import type { Destinations } from "../destinations/destinations.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Direct } from "../devices/direct.ts";
+import type { Destinations } from "./destinations.ts";
 
 interface Needs {
   devices: Pick<Devices, "setDirect">;

@@ -1,0 +1,291 @@
+import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import type { Settings } from "../../src/base/settings.ts";
+import { followMessages } from "../../src/http/messages.ts";
+import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
+
+setDefaultTimeout(TIMEOUT_MS);
+
+const PASSPHRASE = "correct horse battery";
+const TOKEN = /^portcullis_[0-9a-z]{26}$/;
+
+let secure: SecureHome;
+beforeEach(async () => {
+  secure = await SecureHome.start();
+});
+afterEach(() => secure.stop());
+
+const send = (method: string, path: string, body?: object, token?: string) =>
+  secure.send(method, path, body && JSON.stringify(body), token === undefined ? {} : bearing(token));
+
+const pair = (code: string, name = "laptop", passphrase = PASSPHRASE) =>
+  send("POST", "/api/owner/pair", { code, name, passphrase });
+
+/** The token of a new owner. */
+async function owner(name = "laptop"): Promise<string> {
+  const { status, json } = await pair(secure.home.parts.pairing.start(), name);
+  expect([status, json.owner]).toEqual([200, true]);
+  return json.token;
+}
+
+async function demand(auth: Settings["auth"]): Promise<void> {
+  await secure.stop();
+  secure = await SecureHome.start(auth);
+}
+
+/** What is otherwise root's, with bodies that are valid. */
+const ROOTS = [
+  ["PUT", "/api/owner/remote", { on: true }],
+  ["PUT", "/api/owner/direct", { allowed: true, passphrase: PASSPHRASE }],
+  ["PUT", "/api/owner/killswitch", { on: false, passphrase: PASSPHRASE }],
+] as const;
+
+/** Whether remote access is on, `direct` allowed, and the kill switch off. */
+const opened = async () => {
+  const { remoteAccess, devices, killSwitch } = secure.home.parts;
+  return [(await remoteAccess.status()).on, devices.direct.allowed, !killSwitch.isWanted];
+};
+
+test.each<Settings["auth"]>(["off", "write", "on"])(
+  "with --auth %s a code makes an owner, who does over HTTPS what only root does",
+  async (auth) => {
+    await demand(auth);
+    const code = secure.home.parts.pairing.start();
+    const { status, json, headers } = await pair(code);
+    expect([status, json, headers.get("cache-control")]).toEqual([
+      200,
+      {
+        ...{ name: "laptop", read_only: false, owner: true, created_at: expect.any(String) },
+        token: expect.stringMatching(TOKEN),
+      },
+      "no-store",
+    ]);
+    const { token } = json;
+    expect((await send("GET", "/api/access", undefined, token)).json).toEqual({
+      auth,
+      token: { name: "laptop", read_only: false, owner: true },
+    });
+    expect(await opened()).toEqual([false, false, false]);
+    for (const [method, path, body] of ROOTS)
+      expect({ path, ...(await send(method, path, body, token)) }).toMatchObject({ path, status: 200 });
+    expect(await opened()).toEqual([true, true, true]);
+    for (const [path, body] of [
+      ["/api/owner/remote", { on: false }],
+      ["/api/owner/direct", { allowed: false }],
+      ["/api/owner/killswitch", { on: true }],
+    ] as const)
+      expect((await send("PUT", path, body, token)).status).toBe(200);
+    expect(await opened()).toEqual([false, false, false]);
+    expect((await secure.alerts(bearing(token))).filter((each) => each.includes("laptop"))).toEqual([
+      "The token laptop, which may do all that root may, was made by 127.0.0.1.",
+      "Remote access was turned on by the token laptop.",
+      "The exit direct was allowed by the token laptop.",
+      "The kill switch was turned off by the token laptop.",
+      "Remote access was turned off by the token laptop.",
+      "The exit direct was withdrawn by the token laptop.",
+      "The kill switch was turned on by the token laptop.",
+    ]);
+  },
+);
+
+test.each<Settings["auth"]>(["off", "on"])(
+  "with --auth %s nobody else does: no token, a wrong one, a lesser one, root's own, one that was removed",
+  async (auth) => {
+    await demand(auth);
+    const { tokens } = secure.home.parts;
+    const gone = await owner("gone");
+    await tokens.remove("gone");
+    const phone = (await tokens.add("phone", false)).token;
+    const tablet = (await tokens.add("tablet", true)).token;
+    for (const [method, path, body] of ROOTS)
+      for (const token of [undefined, phone, tablet, tokens.own, gone, `portcullis_${"0".repeat(26)}`]) {
+        const { status, json } = await send(method, path, body, token);
+        expect([token, [401, 403].includes(status), json.success]).toEqual([token, true, false]);
+      }
+    expect(await opened()).toEqual([false, false, false]);
+  },
+);
+
+test("over HTTP an owner's token does nothing at all, and the answer says where HTTPS is", async () => {
+  const token = await owner();
+  for (const headers of [
+    {},
+    { "X-Forwarded-Proto": "https", "X-Forwarded-For": "127.0.0.1", Forwarded: "proto=https" },
+    { Host: "localhost:443" },
+  ])
+    for (const [method, path, body] of [ROOTS[0], ["GET", "/api/status"], ["GET", "/metrics"]] as const) {
+      const sent = body && JSON.stringify(body);
+      const { status, json } = await secure.home.send(method, path, sent, { ...bearing(token), ...headers });
+      expect([path, status, json.error]).toEqual([
+        path,
+        403,
+        expect.stringContaining("by HTTPS only: use https:"),
+      ]);
+    }
+  // What a client writes before the path does not make it HTTPS.
+  const target = "PUT https://localhost/api/owner/remote HTTP/1.1";
+  const raw = `${target}\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nContent-Length: 11\r\nConnection: close\r\n\r\n{"on":true}`;
+  expect((await secure.home.raw(raw)).status).toBe(403);
+  const code = secure.home.parts.pairing.start();
+  const body = JSON.stringify({ code, name: "phone", passphrase: PASSPHRASE });
+  expect((await secure.home.send("POST", "/api/owner/pair", body)).status).toBe(403);
+  expect(await opened()).toEqual([false, false, false]);
+  expect(secure.home.parts.tokens.list().map(({ name }) => name)).toEqual(["laptop"]);
+});
+
+test("where HTTPS is off, the answer is the command that turns it on", async () => {
+  await secure.stop();
+  secure = await SecureHome.start("off", { port: null });
+  const { status, json } = await secure.home.send("PUT", "/api/owner/remote", JSON.stringify({ on: true }));
+  expect([status, json.error]).toEqual([403, expect.stringContaining("--https on")]);
+});
+
+test("what opens the kill switch asks for the passphrase once more; a wrong one is told and soon refused unread", async () => {
+  const token = await owner();
+  for (const [path, body] of [
+    ["/api/owner/killswitch", { on: false }],
+    ["/api/owner/direct", { allowed: true }],
+  ] as const) {
+    const without = await send("PUT", path, body, token);
+    expect([without.status, without.json.error]).toEqual([400, "passphrase is required"]);
+    const wrong = await send("PUT", path, { ...body, passphrase: "correct horse" }, token);
+    expect([wrong.status, wrong.json.error]).toEqual([403, "passphrase: is wrong; nothing was changed"]);
+  }
+  const path = "/api/owner/killswitch";
+  for (let count = 0; count < 3; count += 1)
+    expect((await send("PUT", path, { on: false, passphrase: `guess ${count}` }, token)).status).toBe(403);
+  const right = { on: false, passphrase: PASSPHRASE };
+  const late = await send("PUT", path, right, token);
+  expect([late.status, late.json.error]).toEqual([429, "too many passphrases: try again in a minute"]);
+  expect(await opened()).toEqual([false, false, false]);
+  expect((await secure.alerts()).filter((each) => each.includes("wrong passphrase"))).toEqual(
+    Array(5).fill(
+      "A wrong passphrase of the owner came with the token laptop: if that was not you, remove it.",
+    ),
+  );
+  await secure.home.pass(60_000);
+  expect((await send("PUT", path, right, token)).status).toBe(200);
+  expect(await opened()).toEqual([false, false, true]);
+});
+
+test("the passphrase of another owner is not this one's, and one that was removed meanwhile opens nothing", async () => {
+  const laptop = await owner();
+  const code = secure.home.parts.pairing.start();
+  await pair(code, "desk", "another passphrase");
+  const body = { on: false, passphrase: "another passphrase" };
+  expect((await send("PUT", "/api/owner/killswitch", body, laptop)).status).toBe(403);
+  const sent = send("PUT", "/api/owner/killswitch", { on: false, passphrase: PASSPHRASE }, laptop);
+  const { tokens } = secure.home.parts;
+  const verify = Bun.password.verify;
+  Bun.password.verify = async (...given: Parameters<typeof verify>) => {
+    await tokens.remove("laptop");
+    return verify(...given);
+  };
+  try {
+    expect((await sent).status).toBe(403);
+  } finally {
+    Bun.password.verify = verify;
+  }
+  expect(await opened()).toEqual([false, false, false]);
+});
+
+test("a code is used once; what is wrong with the name or the passphrase does not cost it", async () => {
+  const code = secure.home.parts.pairing.start();
+  for (const [name, passphrase, error] of [
+    ["a/b", PASSPHRASE, "name: contains a slash"],
+    ["laptop", "short", "passphrase: must have at least 8 characters"],
+  ] as const) {
+    const { status, json } = await pair(code, name, passphrase);
+    expect([status, json.error]).toEqual([400, error]);
+  }
+  const both = await Promise.all([pair(code, "one"), pair(code, "two")]);
+  expect(both.map(({ status }) => status).toSorted()).toEqual([200, 403]);
+  const { status, json } = await pair(code, "three");
+  expect([status, json.error]).toEqual([
+    403,
+    "code: is wrong, was used, or is older than 10 minutes; for another one, on the gateway: sudo portcullis pair",
+  ]);
+  expect(secure.home.parts.tokens.list()).toHaveLength(1);
+});
+
+test("five wrong codes end the right one, with an alert; a page of another site cannot even send one", async () => {
+  const code = secure.home.parts.pairing.start();
+  const body = JSON.stringify({ code, name: "evil", passphrase: PASSPHRASE });
+  for (const headers of [
+    { Origin: "https://evil.example" },
+    { Host: "evil.example" },
+    { "Sec-Fetch-Site": "cross-site" },
+  ] as Record<string, string>[])
+    expect((await secure.send("POST", "/api/owner/pair", body, headers)).status).toBe(403);
+  expect((await secure.send("POST", "/api/owner/pair", body, { "Content-Type": "text/plain" })).status).toBe(
+    400,
+  );
+  for (let count = 0; count < 5; count += 1) expect((await pair("aaaa-aaaa")).status).toBe(403);
+  expect((await pair(code)).status).toBe(403);
+  expect(await secure.alerts()).toEqual([
+    "Wrong pairing codes came from 127.0.0.1, so the right one is not valid any more. For another one, on the gateway: sudo portcullis pair",
+  ]);
+  expect(secure.home.parts.tokens.list()).toEqual([]);
+});
+
+test("what cannot be saved makes no owner, and the code is good for another try", async () => {
+  const { store, pairing, tokens } = secure.home.parts;
+  const code = pairing.start();
+  const { atomically } = store;
+  store.atomically = () => {
+    throw new Error("disk full");
+  };
+  expect((await pair(code)).status).toBe(500);
+  store.atomically = atomically;
+  expect(tokens.list()).toEqual([]);
+  expect((await pair(code)).status).toBe(200);
+});
+
+test("an owner makes and removes tokens and takes backups even if no token is asked for; others remove no owner", async () => {
+  const token = await owner();
+  expect((await send("POST", "/api/backup", { passphrase: PASSPHRASE }, token)).status).toBe(200);
+  expect((await send("POST", "/api/backup", { passphrase: PASSPHRASE })).status).toBe(403);
+  expect((await send("POST", "/api/tokens", { name: "phone" }, token)).json.owner).toBe(false);
+  expect((await send("DELETE", "/api/tokens/phone", undefined, token)).status).toBe(200);
+  expect((await send("DELETE", "/api/tokens/laptop", undefined, token)).status).toBe(200);
+  expect((await send("PUT", "/api/owner/remote", { on: true }, token)).status).toBe(401);
+  await demand("write");
+  await owner();
+  const phone = (await secure.home.parts.tokens.add("phone", false)).token;
+  const refused = await send("DELETE", "/api/tokens/laptop", undefined, phone);
+  expect([refused.status, refused.json.error]).toEqual([
+    403,
+    "only an owner, or root, can remove the token of an owner",
+  ]);
+  await secure.home.parts.tokens.remove("laptop");
+  expect(secure.home.parts.tokens.list().map(({ name }) => name)).toEqual(["phone"]);
+});
+
+test("neither code, nor passphrase, nor token gets into logs, events, alerts or lists", async () => {
+  const events: string[] = [];
+  followMessages(secure.home.parts.events, (event) => void events.push(JSON.stringify(event)));
+  const code = secure.home.parts.pairing.start();
+  await pair("wrong-code");
+  const { token } = (await pair(code)).json;
+  await send("PUT", "/api/owner/killswitch", { on: false, passphrase: "wrong words" }, token);
+  await send("PUT", "/api/owner/killswitch", { on: false, passphrase: PASSPHRASE }, token);
+  const listed = await send("GET", "/api/tokens", undefined, token);
+  const texts = [
+    ...secure.home.lines,
+    ...secure.home.faults,
+    ...events,
+    listed.text,
+    (await send("GET", "/api/events")).text,
+    JSON.stringify(secure.home.parts.liveBackup.take()),
+  ].join("\n");
+  expect(texts).toContain("laptop");
+  for (const secret of [
+    code,
+    code.replace("-", ""),
+    PASSPHRASE,
+    "wrong words",
+    "wrong-code",
+    "argon2",
+    token,
+  ])
+    expect(texts).not.toContain(secret);
+});
