@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { rmSync } from "node:fs";
 import { type Address, mustParseAddress, type Prefix } from "../../src/base/address.ts";
-import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Unsaved } from "../../src/base/unsaved.ts";
 import { Assignments } from "../../src/devices/assignments.ts";
@@ -107,9 +106,6 @@ class World {
   }
   get scheduledQuotas() {
     return this.byTime.quota.scheduled;
-  }
-  get isSaved() {
-    return this.assignments.decision.isSaved;
   }
   of = (id: LimitId) => this.table.of(id);
   quotaOf = (id: LimitId) => this.table.quotaOf(id);
@@ -236,14 +232,6 @@ test("everybody else shares one rate, and a device with its own is not among the
   expect([limits.ids, limits.of(EVERYBODY_ELSE)]).toEqual([[TV], { down: 10, up: null }]);
   limits = await fresh();
   expect(limits.of(EVERYBODY_ELSE)).toEqual({ down: 10, up: null });
-  store.write = () => {
-    throw new GatewayError("storage_full", "The disk is full.");
-  };
-  // One that leaves the shared limit has its own beside it, so that more passes together.
-  for (const down of [15, 5])
-    await expect(limits.set(CAMERA, { down, up: null })).rejects.toThrow("The disk is full.");
-  expect((await limits.set(TV, { down: 5, up: null }))?.message).toContain("in force");
-  expect((await limits.set(EVERYBODY_ELSE, { down: 5, up: null }))?.message).toContain("in force");
 });
 
 test("a remote device is known by its addresses, as they are now", async () => {
@@ -432,40 +420,6 @@ test("direct is withdrawn at once from a device whose limit hangs, and what wait
   expect([limits.current.directAllowed, limits.of(TV), limits.of(PHONE)]).toEqual([false, rate, rate]);
 });
 
-test("what the kernel refuses does not come with a restart, even if the disk has become full meanwhile", async () => {
-  await limits.set(TV, { down: 20, up: 5 });
-  host.fails = () => "before";
-  const { write } = store;
-  let writings = 0;
-  store.write = (key, text) => {
-    writings += 1;
-    if (writings > 2) throw new GatewayError("storage_full", "The disk is full.");
-    write.call(store, key, text);
-  };
-  await expect(limits.set(TV, { down: 30, up: 5 })).rejects.toMatchObject({ code: "kernel_refused" });
-  expect([writings, limits.isSaved]).toEqual([3, false]);
-  store.write = write;
-  await limits.retry();
-  expect([LIMITS.read(store), limits.isSaved]).toEqual([[{ id: TV, rate: { down: 20, up: 5 } }], true]);
-});
-
-test("a lower limit takes effect even if it cannot be saved, a higher one does not", async () => {
-  await limits.set(TV, { down: 20, up: null });
-  const { write } = store;
-  store.write = () => {
-    throw new GatewayError("storage_full", "The disk is full.");
-  };
-  const unsaved = await limits.set(TV, { down: 10, up: 1 });
-  expect(unsaved?.message).toContain("The change is in force, but a restart would undo it");
-  expect(lines("rate over")).toHaveLength(2);
-  for (const higher of [{ down: 20, up: 1 }, { down: 10, up: null }, null])
-    await expect(limits.set(TV, higher)).rejects.toThrow("The disk is full.");
-  expect(limits.of(TV)).toEqual({ down: 10, up: 1 });
-  store.write = write;
-  await limits.retry();
-  expect(LIMITS.read(store)).toEqual([{ id: TV, rate: { down: 10, up: 1 } }]);
-});
-
 test("a schedule's rate holds until it ends or a person decides, over a restart, too, and the own one afterwards", async () => {
   const own = { down: 20, up: null };
   await limits.set(TV, own);
@@ -517,15 +471,6 @@ test("a schedule's shared rate holds for everybody else under the same rules", a
   limits = await fresh();
   expect([limits.of(EVERYBODY_ELSE), limits.scheduled]).toEqual([slow, [EVERYBODY_ELSE]]);
   expect(limits.ids).toEqual([]);
-  expect(limits.byTime.rate.loosens(EVERYBODY_ELSE, slow, undefined)).toBe(true);
-  expect(limits.byTime.rate.loosens(EVERYBODY_ELSE, undefined, { down: 40, up: 1 })).toBe(false);
-  // A device that gets its own then has it beside what is shared.
-  expect(limits.byTime.rate.loosens(TV, undefined, { down: 1, up: 1 })).toBe(true);
-  const heal = fullDisk();
-  await expect(limits.schedule(EVERYBODY_ELSE, undefined)).rejects.toThrow("The disk is full.");
-  await expect(limits.schedule(EVERYBODY_ELSE, null)).rejects.toThrow("The disk is full.");
-  expect((await limits.schedule(EVERYBODY_ELSE, { down: 1, up: 1 }))?.message).toContain("in force");
-  heal();
   await limits.schedule(EVERYBODY_ELSE, null);
   expect([limits.of(EVERYBODY_ELSE), host.limitsTable]).toEqual([null, null]);
   await limits.schedule(EVERYBODY_ELSE, undefined);
@@ -533,30 +478,6 @@ test("a schedule's shared rate holds for everybody else under the same rules", a
   await limits.schedule(EVERYBODY_ELSE, slow);
   await limits.set(EVERYBODY_ELSE, { down: 60, up: 60 });
   expect([limits.of(EVERYBODY_ELSE), limits.scheduled]).toEqual([{ down: 60, up: 60 }, []]);
-});
-
-test("a schedule's lower rate takes effect even if it cannot be saved, and its end must be saved if more passes then", async () => {
-  await limits.set(TV, { down: 20, up: null });
-  const heal = fullDisk();
-  expect((await limits.schedule(TV, { down: 5, up: 1 }))?.message).toContain("in force");
-  await expect(limits.schedule(TV, null)).rejects.toThrow("The disk is full.");
-  // The database still has that there is none.
-  expect(await limits.schedule(TV, undefined)).toBeNull();
-  expect((await limits.schedule(TV, { down: 5, up: 1 }))?.message).toContain("in force");
-  // In force afterwards it would not be more, but when the schedule ends.
-  await expect(limits.giveBack(TV, { own: null, scheduled: { down: 5, up: 1 } })).rejects.toThrow("full");
-  expect(limits.givenOf(TV)).toEqual({ own: { down: 20, up: null }, scheduled: { down: 5, up: 1 } });
-  heal();
-  await limits.retry();
-  expect(JSON.parse(store.read("scheduled_rates") ?? "")).toEqual({ [TV]: { down: 5, up: 1 } });
-  for (const [from, to, loosens] of [
-    [undefined, { down: 20, up: 1 }, false],
-    [undefined, { down: 21, up: 1 }, true],
-    [undefined, null, true],
-    [{ down: 20, up: 1 }, undefined, true],
-    [{ down: 30, up: null }, undefined, false],
-  ] as const)
-    expect(limits.byTime.rate.loosens(TV, from, to)).toBe(loosens);
 });
 
 test("what the database or a backup has that is no limit is left out", () => {
@@ -578,16 +499,6 @@ test("what the database or a backup has that is no limit is left out", () => {
 const FULL_BYTES = 500_000_000;
 const QUOTA: Quota = { megabytes: 500, every: "day", at_end: "blocked" };
 const used = () => limits.quotaOf(TV)?.usedBytes;
-
-function fullDisk(): () => void {
-  const { write } = store;
-  store.write = () => {
-    throw new GatewayError("storage_full", "The disk is full.");
-  };
-  return () => {
-    store.write = write;
-  };
-}
 
 test("the kernel blocks a device after its quota, which is told once and begins again at local midnight", async () => {
   zone = "Europe/Berlin";
@@ -696,33 +607,7 @@ test("a schedule's quota has a count of its own, and the device's own one goes o
   expect(limits.quotaOf(TV)).toBeNull();
 });
 
-test("a schedule's quota takes effect without being saved only where there was none", async () => {
-  const small: Quota = { ...QUOTA, megabytes: 1 };
-  await limits.setQuota(TV, QUOTA);
-  for (const [id, from, to, loosens] of [
-    [CAMERA, undefined, QUOTA, false],
-    [CAMERA, undefined, null, false],
-    [CAMERA, QUOTA, small, false],
-    [CAMERA, small, QUOTA, true],
-    [CAMERA, QUOTA, undefined, true],
-    // It begins with nothing used, and so does not only close.
-    [TV, undefined, small, true],
-    [TV, undefined, null, true],
-    [TV, null, undefined, false],
-  ] as const)
-    expect([id, from, to, limits.byTime.quota.loosens(id, from, to)]).toEqual([id, from, to, loosens]);
-  await limits.setQuota(EVERYBODY_ELSE, QUOTA);
-  // It would have that beside the one that it shares.
-  expect(limits.byTime.quota.loosens(CAMERA, undefined, small)).toBe(true);
-  await limits.setQuota(EVERYBODY_ELSE, null);
-  const heal = fullDisk();
-  await expect(limits.scheduleQuota(TV, small)).rejects.toThrow("The disk is full.");
-  expect((await limits.scheduleQuota(CAMERA, small))?.message).toContain("in force");
-  await expect(limits.scheduleQuota(CAMERA, QUOTA)).rejects.toThrow("The disk is full.");
-  expect(limits.scheduledQuotas).toEqual([CAMERA]);
-  heal();
-  await limits.retry();
-  expect(JSON.parse(store.read("scheduled_quotas") ?? "")).toEqual({ [CAMERA]: small });
+test("what the database has of schedules that is no quota is left out", async () => {
   store.write(
     "scheduled_quotas",
     JSON.stringify({ tv: null, [TV]: { ...QUOTA, at_end: { down: null, up: null } }, [PHONE]: null }),
@@ -754,22 +639,6 @@ test("after its quota a device is blocked, has another rate, or is only counted"
   host.removeLimits();
   limits = await fresh();
   expect(chain("down_CAMERA")).toEqual(before);
-});
-
-test("what only tells closes nothing, so it may end without being saved, and a slower end, too", async () => {
-  await limits.setQuota(TV, { ...QUOTA, at_end: "told" });
-  fullDisk();
-  for (const [quota, isOpening] of [
-    [{ ...QUOTA, megabytes: 900, at_end: "told" }, false],
-    [{ ...QUOTA, at_end: { down: 2, up: 2 } }, false],
-    [{ ...QUOTA, at_end: { down: 1, up: null } }, true],
-    [{ ...QUOTA, at_end: { down: 1, up: 2 } }, false],
-    [QUOTA, false],
-  ] as [Quota, boolean][]) {
-    const set = limits.setQuota(TV, quota);
-    if (isOpening) await expect(set).rejects.toThrow("The disk is full.");
-    else expect((await set)?.message).toContain("in force");
-  }
 });
 
 test("a device with a quota and no rate still shares that of everybody else", async () => {
@@ -805,37 +674,6 @@ test("everybody else shares one quota, and a device with its own is not among th
   expect(["down_1", "down_CAMERA", "down_TV"].map(quotas)).toEqual([[slow], [slow], [own]]);
   await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, at_end: "told" });
   expect([quotas("down_1"), lines("over_down_1")]).toEqual([[expect.stringMatching(/_others"$/)], []]);
-});
-
-test("a device that leaves the quota of everybody else has one beside it, which must be saved", async () => {
-  await limits.setQuota(EVERYBODY_ELSE, QUOTA);
-  const heal = fullDisk();
-  await expect(limits.setQuota(TV, { ...QUOTA, megabytes: 1 })).rejects.toThrow("The disk is full.");
-  expect(await limits.set(TV, { down: 1, up: 1 })).not.toBeNull();
-  expect((await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, megabytes: 1 }))?.message).toContain("in force");
-  await expect(limits.setQuota(EVERYBODY_ELSE, null)).rejects.toThrow("The disk is full.");
-  heal();
-  await limits.setQuota(EVERYBODY_ELSE, { ...QUOTA, at_end: "told" });
-  fullDisk();
-  // What only tells has closed nothing.
-  expect((await limits.setQuota(TV, QUOTA))?.message).toContain("in force");
-});
-
-test("a quota that closes takes effect even if it cannot be saved, and one that opens does not", async () => {
-  const heal = fullDisk();
-  expect((await limits.setQuota(TV, QUOTA))?.message).toContain("in force");
-  const less: Quota = { ...QUOTA, megabytes: 400 };
-  expect((await limits.setQuota(TV, less))?.message).toContain("in force");
-  const looser = [{ at_end: "told" }, { at_end: SLOW }, { megabytes: 401, every: "month" }] as const;
-  for (const more of [QUOTA, ...looser.map((each) => ({ ...less, ...each }))])
-    await expect(limits.setQuota(TV, more)).rejects.toThrow("The disk is full.");
-  expect(limits.quotaOf(TV)?.quota).toEqual(less);
-  heal();
-  await limits.retry();
-  expect(QUOTAS.read(store)).toEqual([{ id: TV, quota: less }]);
-  host.fails = () => "before";
-  await expect(limits.setQuota(TV, null)).rejects.toThrow();
-  expect(QUOTAS.read(store)).toHaveLength(1);
 });
 
 test("what the database or a backup has that is no quota is left out", () => {
