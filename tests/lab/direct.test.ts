@@ -25,7 +25,6 @@ const PAGE6 = `http://[${INTERNET.host6}]/`;
 const ENOUGH = 100;
 /** Long enough for some marks of each kind. */
 const MOMENT_MS = 600;
-const MOVES = 9;
 /** What the kernel may take to report that the cable is out, on a busy machine. */
 const REFUSED_WITHIN_MS = 10_000;
 /** Of a host on the internet that goes on sending. */
@@ -179,35 +178,6 @@ describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) =>
           await inside("ip", family, "rule", "del", "priority", `${priority}`);
     }
   }
-
-  test(
-    "a direct device is seen with the uplink's address, the others and the gateway by the tunnel",
-    async () => {
-      await allow("on");
-      const seen = await seenDuring(() =>
-        undisturbed(async () => {
-          await assign(1, "direct");
-          await Bun.sleep(MOMENT_MS);
-        }),
-      );
-      expect(kinds(seen.clear, 1)).toEqual(ALL_KINDS);
-      expect([kinds(seen.main, 2), kinds(seen.clear, 2)]).toEqual([TUNNELLED, []]);
-      expect(table(await seenDuring(() => Bun.sleep(MOMENT_MS)))).toEqual([DIRECT, BY_MAIN]);
-      expect(seen.others).toEqual([]);
-      expect(await pageOf(1)).toContain(ROUTER.public4);
-      expect(await pageOf(1, PAGE6)).toContain("outside the tunnel");
-      for (const page of [await pageOf(2), await lab.fetchFrom(lab.namespaces.gateway, PAGE)])
-        expect(page).toContain(VPN.vpn1.v4);
-      const { body } = await gateway.api("GET", "/api/status");
-      expect(body).toMatchObject({ direct_devices: 1, killswitch_active: true });
-      const { stdout, code } = await gateway.operate("killswitch", "status");
-      expect([code, stdout]).toEqual([
-        0,
-        expect.stringContaining("1 leaves outside the tunnel, as allowed on the gateway"),
-      ]);
-    },
-    TIMEOUT_MS,
-  );
 
   test(
     "its queries to the gateway are answered by the uplink's resolvers, and those to others there",
@@ -391,80 +361,6 @@ describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) =>
     },
     TIMEOUT_MS,
   );
-
-  test(
-    "a device that is moved under load leaves by no other exit after the answer, and nobody else notices",
-    async () => {
-      await allow("on");
-      const exits = ["main", "direct", "blocked"] as const;
-      const after: { epoch: number; exit: string }[] = [];
-      const seen = await seenDuring(async (markers) =>
-        undisturbed(async () => {
-          for (let move = 0; move < MOVES; move += 1) {
-            const exit = exits[move % exits.length] ?? "main";
-            await assign(1, exit);
-            after.push({ epoch: (await markers[1].next()).epoch, exit });
-            await Bun.sleep(50);
-            // Sent before the next move begins.
-            await markers[1].next();
-          }
-        }),
-      );
-      expect(seen.others).toEqual([]);
-      for (const [place, exit] of [
-        ["main", "main"],
-        ["clear", "direct"],
-      ] as const) {
-        const epochs = new Set(seen[place].flatMap((mark) => (mark.device === 1 ? [mark.epoch] : [])));
-        const wrong = after.filter((each) => each.exit !== exit && epochs.has(each.epoch));
-        expect({ place, wrong }).toEqual({ place, wrong: [] });
-        const right = after.filter((each) => each.exit === exit && epochs.has(each.epoch));
-        expect(right).toHaveLength(MOVES / exits.length);
-      }
-      expect(table(seen)[1]).toEqual(BY_MAIN);
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
-    "with main disconnected the direct device is online, and the others are refused",
-    async () => {
-      await assignDirect();
-      await ask("POST", "/api/disconnect");
-      const seen = await seenDuring(async () => {
-        expect(await isRefused(2)).toBe(true);
-        expect(await pageOf(1)).toContain(ROUTER.public4);
-        await Bun.sleep(MOMENT_MS);
-      });
-      expect(table(seen)).toEqual([DIRECT, NOWHERE]);
-      expect(await lab.isRefused(lab.namespaces.gateway, PAGE)).toBe(true);
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
-    "after a SIGKILL and a restart each device has the exit that it had, all the time",
-    async () => {
-      await assignDirect();
-      const seen = await seenDuring(() =>
-        undisturbed(async (traffic) => {
-          await gateway.kill("SIGKILL");
-          const { code, stdout } = await gateway.operate("killswitch", "status", ...namedLinks());
-          expect([code, stdout]).toEqual([0, expect.stringContaining("1 leaves")]);
-          await traffic.sends(ENOUGH);
-          await gateway.start();
-        }),
-      );
-      expect(table(seen)).toEqual([DIRECT, BY_MAIN]);
-      expect(seen.others).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
-
-  const namedLinks = () => [
-    ...["--interface", lab.sandbox.interface],
-    ...["--lan", lab.sandbox.lan, "--uplink", lab.sandbox.uplink],
-  ];
 
   test(
     "either layer alone: without the firewall nothing is direct, without the rules no other device is",

@@ -1,20 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { describe, expect, test } from "bun:test";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK } from "../../../src/sandbox/topology.ts";
 import { succeeds } from "../../rig/leaks/connections.ts";
-import type { Layer } from "../../rig/leaks/layer.ts";
 import { measured } from "../../rig/leaks/row.ts";
 import { SUITE_SCENARIOS } from "../../rig/leaks/scenarios.ts";
-import { type Scenario, Stage } from "../../rig/leaks/stage.ts";
+import type { Scenario } from "../../rig/leaks/stage.ts";
 import { createLab } from "../../rig/tools/lab.ts";
 import type { TrafficProgress } from "../../rig/tools/traffic.ts";
 import { until } from "../../rig/tools/until.ts";
+import { leaksNothing, openStages, playedWith, TIMEOUT_MS } from "./stages.ts";
 
-/** Of the stages that play at the same time, each plays one scenario after the other, and the last one waits for all. */
-const TIMEOUT_MS = 600_000;
 /** What the layers are tried with one by one; `scripts/leaks` tries them with all. */
 const REPRESENTATIVE = ["connect", "switch to another server", "the tunnel's link is deleted"];
-/** What takes long and is no different with one card. */
-const LONG = /a dead endpoint|while switching/;
 /** How often the internet sees each kind of question before the sniffer is judged. */
 const QUESTIONS = 5;
 
@@ -129,23 +125,10 @@ describe.each([2, 1] as const)(
         TIMEOUT_MS,
       );
     }
-    for (const scenario of SUITE_SCENARIOS.filter((each, number) => armsFor(each, number) === cards))
-      test(
-        scenario.name,
-        async () => {
-          const row = await play(scenario);
-          expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0, failure: null });
-          expect(row.sent).toBeGreaterThan(20);
-        },
-        TIMEOUT_MS,
-      );
+    for (const scenario of playedWith(cards, SUITE_SCENARIOS))
+      test(scenario.name, () => leaksNothing(stages.get(cards, "both"), scenario), TIMEOUT_MS);
   },
 );
-
-/** With two cards and with one in turns; `scripts/leaks` plays each scenario with both. */
-function armsFor({ name, cards }: Scenario, number: number): NetworkCards {
-  return cards[LONG.test(name) ? 0 : number % cards.length] ?? 2;
-}
 
 const ASTRAY: Scenario = {
   name: "devices leave by main, and nobody has told the judge",
@@ -174,25 +157,6 @@ const INTERRUPTED: Scenario = {
     await stage.devices.lead();
   },
 };
-
-/** Opens them at the same time, before the tests. */
-function openStages(...parts: readonly [cards: NetworkCards, layer: Layer][]) {
-  const open = new Map<string, Stage>();
-  beforeAll(async () => {
-    const stages = await Promise.all(parts.map(([cards, layer]) => Stage.open(cards, layer)));
-    for (const [index, stage] of stages.entries()) open.set(String(parts[index]), stage);
-  }, TIMEOUT_MS);
-  afterAll(async () => {
-    await Promise.all([...open.values()].map((stage) => stage.close()));
-  }, TIMEOUT_MS);
-  return {
-    get: (cards: NetworkCards, layer: Layer): Stage => {
-      const stage = open.get(String([cards, layer]));
-      if (stage === undefined) throw new Error(`no stage with ${cards} card(s) and ${layer}`);
-      return stage;
-    },
-  };
-}
 
 /** The addresses from which the internet saw the questions come. */
 function seers(tally: { seenAs: Record<string, number> } | undefined): string[] {

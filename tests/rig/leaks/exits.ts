@@ -94,16 +94,20 @@ export const EXIT_SCENARIOS: readonly Scenario[] = [
     },
   ),
   {
-    name: "the default exit is blocked, and main again",
+    name: "the default exit is blocked, then the second tunnel, and main again",
     cards: [2, 1],
     from: "connected",
     spares: [1, 3],
     run: async (stage) => {
-      await succeeds(stage.request("/api/default-exit", { exit: "blocked" }, "PUT"));
-      await stage.observe();
-      await stage.sees(null);
-      await succeeds(stage.request("/api/default-exit", { exit: "main" }, "PUT"));
-      await stage.sees(VPN.vpn1.v4);
+      for (const [exit, address] of [
+        ["blocked", null],
+        ["second", VPN.vpn2.v4],
+        ["main", VPN.vpn1.v4],
+      ] as const) {
+        await succeeds(stage.request("/api/default-exit", { exit }, "PUT"));
+        await stage.observe();
+        await stage.sees(address);
+      }
     },
   },
   ...(["connected", "blocked"] as const).map(
