@@ -51,9 +51,10 @@ export function crash(pick: Pick, random: () => number): Disturbance {
   };
 }
 
-/** One of some of these kinds. */
+/** One of some of these kinds; where there is only one kind, one of it each time. */
 export function anyDisturbances(kinds: readonly Kind[], pick: Pick, random: () => number): Disturbance[] {
-  return kinds.filter(() => random() < 0.3).map((kind) => kind(pick, random));
+  const part = kinds.length === 1 ? 1 : 0.3;
+  return kinds.filter(() => random() < part).map((kind) => kind(pick, random));
 }
 
 export function outage(ms: number): Disturbance {

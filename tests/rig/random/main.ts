@@ -14,11 +14,9 @@ if (!Number.isInteger(seed) || !(minutes > 0)) {
   process.exit(2);
 }
 console.log(`seed ${seed}, ${minutes} minutes`);
-const { fault, story, rounds, made, asked, disturbances } = await play(
-  seed,
-  minutes * MINUTE_MS,
-  console.log,
-);
+const { fault, story, rounds, made, asked, disturbances } = await play(seed, minutes * MINUTE_MS, {
+  tell: console.log,
+});
 console.log(`${rounds} rounds, ${made} of ${asked} changes made, ${disturbances} disturbances`);
 if (fault !== null) console.log(`${story.at(-1)}\nseed ${seed}, in round ${rounds}: ${fault}`);
 process.exit(fault === null ? 0 : 1);

@@ -9,6 +9,7 @@ const ROUND_MS = 200;
 
 /** Whatever the machine's speed, a play goes on until it has so many, because with less it has shown nothing. */
 const LEAST_ROUNDS = 3;
+const EVERYTHING: readonly Kind[] = [...TAMPERING, crash];
 
 export interface Game {
   rounds: number;
@@ -25,7 +26,11 @@ export interface Game {
 }
 
 /** Plays random changes and disturbances for so long, each round until its quiet moment. */
-export async function play(seed: number, ms: number, tell: (line: string) => void = () => {}): Promise<Game> {
+export async function play(
+  seed: number,
+  ms: number,
+  { kinds = EVERYTHING, tell = () => {} }: { kinds?: readonly Kind[]; tell?: (line: string) => void } = {},
+): Promise<Game> {
   const home = await Home.open(DEVICES);
   const game: Game = { rounds: 0, made: 0, asked: 0, disturbances: 0, kinds: {}, fault: null, story: [] };
   try {
@@ -36,9 +41,7 @@ export async function play(seed: number, ms: number, tell: (line: string) => voi
     };
     const end = performance.now() + ms;
     while (game.fault === null && (performance.now() < end || game.rounds < LEAST_ROUNDS)) {
-      game.fault = await round(home, random, game, [...TAMPERING, crash], note).catch(
-        (error: Error) => error.message,
-      );
+      game.fault = await round(home, random, game, kinds, note).catch((error: Error) => error.message);
     }
     const { wrong, missed } = await home.finish();
     if (missed > 0) wrong.push(`the sniffer missed ${missed} frames`);
@@ -71,7 +74,8 @@ export async function round(
   );
   const disturbances = anyDisturbances(kinds, pick, random).map((each) => ({
     ...each,
-    at: ROUND_MS * random(),
+    // More of the early moments, because most changes take less time.
+    at: ROUND_MS * random() ** 2,
   }));
   tally.rounds += 1;
   note(`round ${tally.rounds}, from ${comparable(decisions)}`);

@@ -22,7 +22,15 @@ const FIRST = namesOf("lab", ["leaks/leaks", "gateway/two-cards", "remote/phone"
 /** The labs whose devices, tunnels or services have something to do all the time. */
 const HEAVY = new Set(
   namesOf("lab", [
-    ...["leaks/leaks", "leaks/fresh", "moves", "direct", "kills", "gateway/one-card", "gateway/two-cards"],
+    ...[
+      "leaks/leaks",
+      "leaks/further",
+      "leaks/fresh",
+      "moves",
+      "direct",
+      "gateway/one-card",
+      "gateway/two-cards",
+    ],
     ...[
       "exits",
       "exits-in-order",
