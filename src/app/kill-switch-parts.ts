@@ -9,6 +9,7 @@ import { ADDRESSES_FILE } from "../destinations/kept-addresses.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
 import { Devices } from "../devices/devices.ts";
 import type { DhcpHosts } from "../devices/fixed.ts";
+import { NETWORKS } from "../devices/network-record.ts";
 import { DEFAULT_EXIT, DIRECT } from "../devices/record.ts";
 import { DHCP_UNIT, HOSTS_FILE } from "../dhcp/files.ts";
 import { holdQuestions } from "../dns/dns.ts";
@@ -25,6 +26,7 @@ import { ConntrackGuard } from "../network/bounds.ts";
 import { FairQueues } from "../network/fair-queues.ts";
 import { type FindNetwork, networkFinder } from "../network/finder.ts";
 import type { HostNetwork } from "../network/host-network.ts";
+import { ROLES } from "../network/lan.ts";
 import { OtherRouters } from "../network/other-routers.ts";
 import { allSlots, remoteLinkOf } from "../network/slot.ts";
 import { keepUla } from "../network/ula.ts";
@@ -113,6 +115,7 @@ function devicesOn(needs: DevicesNeeds): Devices {
     dhcp: dhcpHostsOf(settings),
     tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
     alarm: alerts.raise,
+    lanBefore: () => ROLES.read(savedState).lan,
     zone: () => zoneIn(TIME_ZONE.read(store)) ?? timeZone(),
     forgetHistory: (id) => history.forget({ kind: "device", name: id }),
     onCarried: (id, carried) => history.note("device", id, carried),
@@ -151,7 +154,7 @@ function networkFoundBy(needs: FindNeeds): FindNetwork {
 }
 
 /** What the kill switch reads of what people have decided. */
-const DECIDED = [KILL_SWITCH, DIRECT, DEFAULT_EXIT, DESTINATIONS, SCHEDULES, DNS_LISTS];
+const DECIDED = [KILL_SWITCH, DIRECT, DEFAULT_EXIT, NETWORKS, DESTINATIONS, SCHEDULES, DNS_LISTS];
 
 /**
  * The addresses of names change too often for a memory card, and are worth nothing after a restart of the machine: under

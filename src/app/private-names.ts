@@ -1,4 +1,5 @@
 import { hostname } from "node:os";
+import { NETWORKS } from "../devices/network-record.ts";
 import { SCHEDULES } from "../schedules/schedule.ts";
 import type { Parts } from "./parts.ts";
 
@@ -8,7 +9,7 @@ const COMMON = new Set([
   ...["managed", "custom", "imported", "unknown"],
 ]);
 
-/** What people and providers have named: servers, places that were asked for, devices, tunnels, schedules, tokens, targets of notifications and this machine. */
+/** What people and providers have named: servers, places that were asked for, devices, networks, tunnels, schedules, tokens, targets of notifications and this machine. */
 export function privateNames({
   catalogue,
   savedState,
@@ -18,10 +19,11 @@ export function privateNames({
 }: Pick<Parts, "catalogue" | "savedState" | "store" | "tokens" | "notifications">): string[] {
   const servers = catalogue.all().flatMap(({ name, city, location }) => [name, city, location]);
   const devices = store.devices().flatMap(({ name }) => name ?? []);
+  const networks = NETWORKS.read(store).flatMap(([, { name }]) => name ?? []);
   const schedules = SCHEDULES.read(store).map(({ name }) => name);
   const clients = [...tokens.list().map(({ name }) => name), ...notifications.names()];
   const names = [
-    ...[...servers, ...devices, ...savedState.tunnels().keys()],
+    ...[...servers, ...devices, ...networks, ...savedState.tunnels().keys()],
     ...[...schedules, ...clients, hostname()],
   ];
   return [...new Set(names)].filter((name) => name !== "" && !COMMON.has(name.toLowerCase()));

@@ -48,7 +48,7 @@ export function appFor(parts: Parts): App {
     {
       names: [hostname(), ...settings.name],
       lan: () => servedBy(parts),
-      interfaces: () => killSwitch.network.lans.map((lan) => lan.interface),
+      interfaces: () => killSwitch.served.map((lan) => lan.interface),
       interfaceOf: (address, port) => peers.interfaceOf(address, port),
       gluetun: settings.gluetunRoutes,
       https: settings.https,
@@ -61,11 +61,11 @@ export function appFor(parts: Parts): App {
   );
 }
 
-/** The networks of the LAN, and the remote devices that may reach it. */
+/** The networks of the LAN that may use the page, and the remote devices that may reach it. */
 function servedBy({ killSwitch }: Parts): Prefix[] {
   const remote = killSwitch.remote?.devices.filter(({ lan }) => lan) ?? [];
   return [
-    ...killSwitch.lans.flatMap((lan) => lan.prefixes),
+    ...killSwitch.served.flatMap((lan) => lan.prefixes),
     ...remote.flatMap(({ addresses }) => addresses).map(prefixOf),
   ];
 }

@@ -4,6 +4,7 @@ import { DESTINATIONS } from "../destinations/saved.ts";
 import { MAX_ASSIGNED } from "../devices/assignments.ts";
 import { parseOrder } from "../devices/exit-order.ts";
 import { parseDeviceId } from "../devices/id.ts";
+import { NETWORKS } from "../devices/network-record.ts";
 import { DEFAULT_EXIT } from "../devices/record.ts";
 import { SCHEDULES } from "../schedules/schedule.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
@@ -13,7 +14,7 @@ import { lostTunnelsIn, tunnelKey } from "../tunnel/connection.ts";
 export type Kept = Pick<Saved<unknown>, "key" | "leftOf">;
 
 /** If one of these is lost, something that was blocked or kept inside a tunnel might get out. */
-const DECIDING: readonly string[] = [DESTINATIONS.key, SCHEDULES.key];
+const DECIDING: readonly string[] = [NETWORKS.key, DESTINATIONS.key, SCHEDULES.key];
 /** A longer list does not help. */
 const MAX_NAMED = 10;
 

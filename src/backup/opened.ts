@@ -3,6 +3,7 @@ import { Matcher, type Rule } from "../destinations/rules.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
+import { NETWORKS } from "../devices/network-record.ts";
 import { isBlocked, isBlockedExit, isOutside, isOutsideExit } from "../shared/exits.ts";
 import type { StoredDevice } from "../store/store.ts";
 import type { Holdings } from "./holdings.ts";
@@ -42,7 +43,18 @@ function unblocked(here: Holdings, then: Holdings): string[] {
   const isDefaultBlocked = ({ settings }: Holdings) =>
     isBlockedExit(parseDefaultExit(settings.default_exit ?? "main"));
   const others = isDefaultBlocked(here) && !isDefaultBlocked(then);
-  return [...opened, ...(others ? ["devices without an exit of their own"] : [])];
+  const closed = blockedNetworks(then);
+  const networks = [...blockedNetworks(here)].filter((link) => !closed.has(link));
+  return [
+    ...opened,
+    ...networks.map((link) => `the network ${link}`),
+    ...(others ? ["devices without an exit of their own"] : []),
+  ];
+}
+
+function blockedNetworks({ settings }: Holdings): Set<string> {
+  const networks = NETWORKS.parse(settings[NETWORKS.key] ?? null);
+  return new Set(networks.flatMap(([link, { exit }]) => (isBlockedExit(exit?.[0]) ? [link] : [])));
 }
 
 /** A part of a rule, for one of its devices or, with null, for all. */

@@ -1,6 +1,7 @@
 import { LANGUAGE } from "../base/language.ts";
 import type { BackedUp } from "../base/saved.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
+import { NETWORKS } from "../devices/network-record.ts";
 import { DEFAULT_EXIT, DEVICE_LISTS, DIRECT } from "../devices/record.ts";
 import { BLOCK_LISTS } from "../dns/backed-up.ts";
 import { FORWARDS } from "../forwards/saved.ts";
@@ -42,6 +43,7 @@ export const LISTS: readonly BackedUp[] = [
   BLOCK_LISTS,
   FORWARDS,
   SCHEDULES,
+  NETWORKS,
   ...DEVICE_LISTS,
   FAVOURITES,
   LAST_TARGETS,

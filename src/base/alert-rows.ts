@@ -326,6 +326,11 @@ export const ALERTS = {
       down: `Moved from {from} to {to}, because {from} is down: {devices}${AND_MORE}.`,
     },
   },
+  network_new: {
+    ...{ cause: "network", level: "normal", kind: "news" },
+    title: "a LAN interface is new; its devices are blocked until somebody gives the network an exit",
+    text: "The network {network} is new, and its devices are blocked until you give it an exit: portcullis network {network} exit main",
+  },
   list_shrunk: {
     ...{ cause: "list", level: "quiet", kind: "fault" },
     title: "a new list has less than half of the entries; the current one is kept",

@@ -99,6 +99,7 @@ const NAMES: Record<string, (api: Api) => Promise<string>> = {
   tunnel: async (api) => (await (await import("./tunnels.ts")).listTunnels(api, true)).text,
   device: async (api) => (await (await import("./devices.ts")).listDevices(api, { names: true })).text,
   exit: async (api) => (await (await import("./devices.ts")).listDevices(api, { exits: true })).text,
+  network: async (api) => (await (await import("./networks.ts")).listNetworks(api, true)).text,
   rule: async (api) => (await import("./destinations.ts")).ruleWords(api),
   destination: async (api) => (await import("./destinations.ts")).targetWords(api),
   schedule: async (api) => (await (await import("./schedules.ts")).listSchedules(api, true)).text,

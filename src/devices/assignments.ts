@@ -1,4 +1,5 @@
 import { Decision, type Effect } from "../base/decision.ts";
+import type { NetworkPart } from "../killswitch/network-part.ts";
 import type {
   AssignedDevice,
   DecidedPrefix,
@@ -14,6 +15,7 @@ import type { ExitsInForce } from "./exits-in-force.ts";
 import type { FixedAddresses } from "./fixed.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
 import type { Limits } from "./limits.ts";
+import { MAX_NETWORKS } from "./network-record.ts";
 import {
   type Decisions,
   type DeviceRecord,
@@ -24,6 +26,8 @@ import {
   FIELDS,
   idsIn,
   idsOn,
+  networksEffect,
+  networksOn,
   orderOf,
   recordOf,
   saveDecisions,
@@ -39,6 +43,8 @@ interface Deps {
   fixed: Pick<FixedAddresses, "apply">;
   limits: Pick<Limits, "apply" | "take">;
   deviceAt: DeviceAt;
+  /** The interface by which a device was seen last; null if it was not. */
+  linkOf: (id: DeviceId) => string | null;
   /** Whether it is a remote device: those have a limit of their own. */
   isRemote: (id: DeviceId) => boolean;
   /** Gets the decisions before and after each change that is in force. */
@@ -103,13 +109,27 @@ export class Assignments {
 
   /** The exit in force. */
   exitOf(id: DeviceId): Exit {
-    return this.deps.inForce.of(orderOf(this.current, id));
+    const link = this.current.networks === null ? null : this.deps.linkOf(id);
+    return this.deps.inForce.of(orderOf(this.current, id, link));
   }
 
   /** The devices that have one of these. */
   idsWith(orders: readonly ExitOrder[]): DeviceId[] {
     const texts = new Set(orders.map(formatOrder));
     return idsIn(this.current).filter((id) => texts.has(formatOrder(orderOf(this.current, id))));
+  }
+
+  /** The name that a person has given the network of this interface, or null. */
+  networkName(link: string | null): string | null {
+    return (link === null ? null : this.current.networks?.get(link)?.name) ?? null;
+  }
+
+  /** The networks that have one of these by themselves. */
+  networksWith(orders: readonly ExitOrder[]): string[] {
+    const texts = new Set(orders.map(formatOrder));
+    return [...(this.current.networks ?? [])].flatMap(([link, { exit }]) =>
+      exit !== null && texts.has(formatOrder(exit)) ? [link] : [],
+    );
   }
 
   /** Gives the kill switch the exits that are in force now. A change that is under way does the same. */
@@ -143,6 +163,11 @@ export class Assignments {
 
   private assertUnused(tunnel: string): void {
     if (formatExit(defaultExitOf(this.current)) === tunnel) throw refused("exit_is_default", { tunnel });
+    const [network] = networksOn(tunnel, this.current);
+    if (network !== undefined) {
+      const name = this.current.networks?.get(network)?.name ?? network;
+      throw refused("exit_of_network", { tunnel, network: name });
+    }
     const ids = idsOn(tunnel, this.current);
     if (ids.length > 0) throw refused("exit_in_use", { tunnel, devices: titlesOf(ids, this.current) });
   }
@@ -160,6 +185,9 @@ export class Assignments {
       if (after[key].own.size > max && after[key].own.size > before[key].own.size)
         throw refused("field_full", { field: key, max });
     }
+    const networks = after.networks?.size ?? 0;
+    if (networks > MAX_NETWORKS && networks > (before.networks?.size ?? 0))
+      throw refused("networks_full", { max: MAX_NETWORKS });
     return after;
   }
 
@@ -180,7 +208,18 @@ export class Assignments {
   }
 
   private keepOrders(): void {
-    this.deps.inForce.keep(idsIn(this.current).map((id) => orderOf(this.current, id)));
+    const ofNetworks = [...(this.current.networks?.values() ?? [])].flatMap(({ exit }) =>
+      exit ? [exit] : [],
+    );
+    this.deps.inForce.keep([...idsIn(this.current).map((id) => orderOf(this.current, id)), ...ofNetworks]);
+  }
+
+  private networksIn({ networks }: Decisions): NetworkPart[] | null {
+    if (networks === null) return null;
+    return [...networks].map(([link, { exit, page, others }]) => ({
+      ...{ interface: link, page, others },
+      exit: exit && (this.deps.inForce.of(exit) as DefaultExit),
+    }));
   }
 
   private partOf(decisions: Decisions): PolicyPart {
@@ -188,15 +227,16 @@ export class Assignments {
     const routed: DecidedPrefix[] = [];
     const { own, scheduled } = decisions.exit;
     for (const id of idsIn(decisions)) {
-      const exit = this.deps.inForce.of(orderOf(decisions, id));
+      const exit = own.has(id) || scheduled.has(id) ? this.deps.inForce.of(orderOf(decisions, id)) : null;
       if (isPrefixId(id)) routed.push({ prefix: id, exit });
-      else if (own.has(id) || scheduled.has(id)) devices.push({ id, exit });
+      else if (exit !== null) devices.push({ id, exit });
     }
-    return { devices, routed, defaultExit: defaultExitOf(decisions) };
+    const networks = this.networksIn(decisions);
+    return { devices, routed, defaultExit: defaultExitOf(decisions), ...(networks && { networks }) };
   }
 }
 
-/** That of the devices without an exit of their own. */
+/** That of the devices without an exit of their own, on a network without one. */
 export function defaultExitOf(decisions: Decisions): DefaultExit {
   return orderOf(decisions, EVERYBODY_ELSE)[0] as DefaultExit;
 }
@@ -209,7 +249,9 @@ function without(decisions: Decisions, before: Decisions, after: Decisions): Dec
 
 /** Without the exit `direct`, less leaves outside the tunnel. */
 function exitsEffect(before: Decisions, after: Decisions): Effect {
-  const effect = effectOn(["exit"], before, after);
+  const effects = [effectOn(["exit"], before, after), networksEffect(before, after)];
+  const effect =
+    effects.find((each) => each === "loosens") ?? effects.find((each) => each === "tightens") ?? "neither";
   if (before.directAllowed === after.directAllowed || effect === "loosens") return effect;
   return after.directAllowed ? "loosens" : "tightens";
 }

@@ -47,6 +47,13 @@ export class Choices {
     return defaultExitIn(text, this.exits);
   }
 
+  /** Several are taken in their order. A network has more devices than a person sees, so it is never direct. */
+  networkExit(given: string | readonly string[]): ExitOrder {
+    const texts = typeof given === "string" ? [given] : given;
+    if (texts.includes("direct")) throw refused("direct_as_network_default");
+    return this.order(texts);
+  }
+
   /** Throws if a schedule cannot give a device this exit. */
   assertScheduled(id: DeviceId, exit: string): void {
     if (isPrefixId(id)) this.deps.roster.refuseOverlap(id);
@@ -66,9 +73,13 @@ export class Choices {
   /** Several are taken in their order. */
   private exit(id: DeviceId, given: string | readonly string[]): ExitOrder {
     const texts = typeof given === "string" ? [given] : given;
+    if (texts.includes("direct") && !this.deps.roster.isSingle(id)) throw refused("direct_for_network");
+    return this.order(texts);
+  }
+
+  private order(texts: readonly string[]): ExitOrder {
     const fault = orderFault(texts);
     if (fault !== null) throw fault;
-    if (texts.includes("direct") && !this.deps.roster.isSingle(id)) throw refused("direct_for_network");
     return asOrder(texts.map((text) => exitIn(text, this.exits)));
   }
 

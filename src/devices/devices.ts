@@ -2,6 +2,7 @@ import { type Address, type Prefix, parseAddress, unmapped } from "../base/addre
 import type { Alarm } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
 import type { Texts } from "../base/saved.ts";
@@ -16,14 +17,23 @@ import { type AllByTime, allByTime } from "./by-time.ts";
 import { Choices } from "./choices.ts";
 import { type Direct, directChanges, directIn, withDirect } from "./direct.ts";
 import { type Exits, formatExit, namesOf } from "./exit.ts";
+import type { ExitOrder } from "./exit-order.ts";
 import { ExitsInForce } from "./exits-in-force.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
 import { type DeviceId, deviceIdIn, EVERYBODY_ELSE, type LimitId } from "./id.ts";
 import { type LimitFigures, Limits } from "./limits.ts";
+import { LanNetworks } from "./networks.ts";
 import { quotaIn } from "./quota.ts";
 import { Quotas, usedQuotaIn } from "./quotas.ts";
 import { rateIn } from "./rate.ts";
-import { type Decisions, type DeviceRecord, type DeviceStorage, FIELD_KEYS, withRecord } from "./record.ts";
+import {
+  areNewOpen,
+  type Decisions,
+  type DeviceRecord,
+  type DeviceStorage,
+  FIELD_KEYS,
+  withRecord,
+} from "./record.ts";
 import { refused } from "./refusals.ts";
 import { NOBODY, type RemotePresence } from "./remote-presence.ts";
 import { Roster } from "./roster.ts";
@@ -55,6 +65,8 @@ interface Deps {
   /** Forgets what it has carried in the past. Returns whether anything was known about it. */
   forgetHistory?: (id: DeviceId) => boolean;
   events: Pick<Bus<DevicesEvents>, "publish">;
+  /** The LAN interfaces of former starts, as far as they are known. */
+  lanBefore?: () => readonly string[];
   alarm: Alarm;
   log: Pick<Log, "warn">;
 }
@@ -68,6 +80,7 @@ export class Devices {
   readonly roster: Roster;
   /** Which exit of several is in force. */
   readonly inForce: ExitsInForce;
+  readonly networks: LanNetworks;
   private readonly assignments: Assignments;
   private readonly fixed: FixedAddresses;
   private readonly limits: Limits;
@@ -85,7 +98,7 @@ export class Devices {
       clock: deps.host,
       onChange: (orders) => {
         this.assignments.move();
-        this.rows.touch(this.assignments.idsWith(orders));
+        this.rows.touch(this.idsWith(orders));
       },
       onMoved: (moves) => {
         for (const move of movesOf(moves, this.assignments.current)) deps.alarm("exit_moved", move);
@@ -109,6 +122,7 @@ export class Devices {
       ...deps,
       ...{ inForce: this.inForce, fixed: this.fixed, limits: this.limits },
       deviceAt: (address) => this.roster.deviceAt(address),
+      linkOf: (id) => this.roster.linkOf(id),
       isRemote: (id) => this.remote.isKnown(id),
       onChange: ({ quota }, after) => this.quotas.changed(quota, after.quota),
       onExits: (before, after) => this.exitsChanged(before, after),
@@ -123,6 +137,11 @@ export class Devices {
     this.choices = new Choices({
       ...deps,
       ...{ assignments: this.assignments, roster: this.roster, fixed: this.fixed },
+    });
+    this.networks = new LanNetworks({
+      ...deps,
+      ...{ assignments: this.assignments, choices: this.choices, inForce: this.inForce, roster: this.roster },
+      lanBefore: deps.lanBefore ?? (() => []),
     });
     this.traffic = new Traffic<DeviceId>({
       ...deps,
@@ -199,11 +218,21 @@ export class Devices {
     for (const change of directChanges(before, after)) this.deps.alarm("direct_changed", change);
     // No device need have it for now.
     if (!Bun.deepEquals(defaultExitOf(before), defaultExitOf(after))) this.touch(EVERYBODY_ELSE);
+    if (Bun.deepEquals(before.networks, after.networks)) return;
+    this.touch(EVERYBODY_ELSE);
+    this.rows.touch(this.roster.ids);
   }
 
   /** The exits that can be given now. */
   get exits(): Exits {
     return this.choices.exits;
+  }
+
+  private idsWith(orders: readonly ExitOrder[]): DeviceId[] {
+    const links = this.assignments.networksWith(orders);
+    const there =
+      links.length === 0 ? [] : this.roster.ids.filter((id) => links.includes(`${this.roster.linkOf(id)}`));
+    return [...this.assignments.idsWith(orders), ...there];
   }
 
   private touch(id: LimitId): void {
@@ -224,10 +253,12 @@ export class Devices {
 
   async setDefaultExit(text: string): Promise<void> {
     await this.assignments
-      .change((decisions) => ({
-        ...withRecord(decisions, EVERYBODY_ELSE, { exit: [this.choices.defaultExit(text)] }),
-        exitsLost: null,
-      }))
+      .change((decisions) => {
+        const exit = [this.choices.defaultExit(text)] as const;
+        const after = { ...withRecord(decisions, EVERYBODY_ELSE, { exit }), exitsLost: null };
+        // From now on a new network is blocked.
+        return areNewOpen(after) ? after : this.networks.withSeen(after);
+      })
       .finally(() => this.rows.touch(this.roster.ids));
   }
 
@@ -353,6 +384,7 @@ export class Devices {
   /** Reads the decisions again, after the start or after another writer has changed the database. */
   async reload(): Promise<void> {
     await this.assignments.reload().finally(() => this.rows.touch(this.roster.ids));
+    await this.networks.restored();
   }
 
   /** Handles a change of the kernel's neighbour table; null if changes may have been missed. */
@@ -369,6 +401,9 @@ export class Devices {
   ): void {
     void this.fixed.takenAre({ own, routers });
     this.roster.lanIs(lans, uplink);
+    this.networks
+      .lanIs(lans)
+      .catch((error: unknown) => this.deps.log.warn(`a new network is not kept yet: ${messageOf(error)}`));
     this.linksChanged();
   }
 

@@ -11,6 +11,8 @@ export interface SeenDevice {
   id: string;
   record: DeviceRecord;
   presence: Presence | null;
+  /** The name of its network. */
+  network: string | null;
   /** The name that it reports. */
   told: string | undefined;
   /** In force. */
@@ -58,6 +60,11 @@ export const DEVICE_FACTS = facts<SeenDevice>()({
     description: "where it was seen last",
     of: ({ presence }) => presence?.interface ?? null,
   },
+  network: {
+    schema: Type.Optional(Type.String()),
+    description: "the name of the network there; missing if nobody has named it",
+    of: ({ network }) => network ?? undefined,
+  },
   exit: {
     schema: Type.String(),
     description: "name of a tunnel, blocked, or direct",
@@ -72,7 +79,8 @@ export const DEVICE_FACTS = facts<SeenDevice>()({
   },
   assigned: {
     schema: Type.Boolean(),
-    description: "whether a person or a schedule chose the exit; if not, it is the default exit",
+    description:
+      "whether a person or a schedule chose the exit; if not, it is the default exit, of its network or of the home",
     of: ({ record, isScheduled }) => record.exit !== null || isScheduled,
   },
   online: {

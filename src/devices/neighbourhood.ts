@@ -66,6 +66,11 @@ export class Neighbourhood {
     };
   }
 
+  /** The interface by which a device was seen last; null if it was not. */
+  linkOf(mac: Mac): string | null {
+    return this.devices.get(mac)?.interface ?? null;
+  }
+
   /** The device that has the address on one of these interfaces, or had it last. */
   ownerOf(address: Address, interfaces: readonly string[]): Mac | null {
     for (const name of interfaces) {
@@ -114,8 +119,10 @@ export class Neighbourhood {
     const [oldest = key] = device.entries.keys();
     if (device.entries.size > MAX_ADDRESSES) this.forgetEntry(mac, oldest);
     if (heardMsAgo !== null) {
-      device.interface = name;
-      device.heardAt = Math.max(device.heardAt ?? Number.NEGATIVE_INFINITY, this.monotonic() - heardMsAgo);
+      const heardAt = this.monotonic() - heardMsAgo;
+      // Its address may be on two networks at once: it is on the one where it was seen last.
+      if (device.heardAt === null || heardAt >= device.heardAt) device.interface = name;
+      device.heardAt = Math.max(device.heardAt ?? Number.NEGATIVE_INFINITY, heardAt);
       this.devices.delete(mac);
       this.strangers.delete(mac);
     }

@@ -12,6 +12,14 @@ import type { Field } from "./field.ts";
 import { ADDRESS } from "./fixed.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, isRemoteId, type LimitId, parseDeviceId } from "./id.ts";
 import { LABEL_FIELDS } from "./label.ts";
+import {
+  type NetworkRecord,
+  type Networks,
+  readNetworks,
+  switchEffects,
+  UNSET_NETWORK,
+  writeNetworks,
+} from "./network-record.ts";
 import { QUOTA } from "./quota.ts";
 import { RATE } from "./rate.ts";
 
@@ -20,7 +28,7 @@ const NAME: Field<string> = { parse: (given: string) => nameIn("name", given), s
 /** A device goes through the first of its exits that is up. */
 const EXIT: Field<ExitOrder> = {
   parse: (given: string | readonly string[] | null, { exit }) => (given === null ? null : exit(given)),
-  effect: (before, after, id) => exitEffect(orderIn(before, id), orderIn(after, id)),
+  effect: (before, after, id) => exitEffect(homeOrderIn(before, id), homeOrderIn(after, id)),
   stored: null,
 };
 
@@ -40,6 +48,7 @@ export type DeviceRecord = { readonly [Key in FieldKey]: Values[Key] | null };
 
 /** Everything that people have decided about devices, and what schedules give over it. */
 export type Decisions = { readonly [Key in FieldKey]: Column<Values[Key]> } & {
+  readonly networks: Networks;
   /** Whether the operator lets devices leave outside the tunnel. */
   readonly directAllowed: boolean;
   /** One sentence if the exits were lost, and nobody has chosen the default exit since; else null. */
@@ -80,9 +89,19 @@ export function recordOf(decisions: Decisions, id: LimitId): DeviceRecord {
   ) as DeviceRecord;
 }
 
-/** The exits in force, in their order; all others have the default exit. */
-export function orderOf({ exit }: Decisions, id: LimitId): ExitOrder {
-  return orderIn(exit, id);
+/** The exits in force, in their order: the device's own, or else those of the network that it is on. */
+export function orderOf(decisions: Decisions, id: LimitId, link: string | null = null): ExitOrder {
+  return ownOrderIn(decisions.exit, id) ?? orderOfNetwork(decisions, link);
+}
+
+/** Those of the devices of a network without an exit of their own; all others have the home's default exit. */
+export function orderOfNetwork({ exit, networks }: Decisions, link: string | null): ExitOrder {
+  return (link === null ? null : networks?.get(link)?.exit) ?? homeOrderIn(exit, EVERYBODY_ELSE);
+}
+
+/** Whether new networks are as the home. Otherwise they are blocked until a person decides. */
+export function areNewOpen({ exit }: Pick<Decisions, "exit">): boolean {
+  return formatOrder(homeOrderIn(exit, EVERYBODY_ELSE)) === MAIN;
 }
 
 /** The decisions with other fields of one device. What a person decides ends what a schedule gives. */
@@ -163,9 +182,57 @@ function devicesOf(ids: readonly LimitId[]): DeviceId[] {
   return [...new Set(ids)].flatMap((id) => (id === EVERYBODY_ELSE ? [] : [id]));
 }
 
-function orderIn({ own, scheduled }: Column<ExitOrder>, id: LimitId): ExitOrder {
-  return (
-    scheduled.get(id) ?? own.get(id) ?? own.get(EVERYBODY_ELSE) ?? asOrder([{ to: "tunnel", name: MAIN }])
+function ownOrderIn({ own, scheduled }: Column<ExitOrder>, id: LimitId): ExitOrder | null {
+  return scheduled.get(id) ?? own.get(id) ?? null;
+}
+
+function homeOrderIn(exit: Column<ExitOrder>, id: LimitId): ExitOrder {
+  return ownOrderIn(exit, id) ?? ownOrderIn(exit, EVERYBODY_ELSE) ?? asOrder([{ to: "tunnel", name: MAIN }]);
+}
+
+/** What a change of networks does to what can pass. One that nobody has seen is as the kill switch has it. */
+export function networksEffect(before: Decisions, after: Decisions): Effect {
+  const links = new Set([...(before.networks?.keys() ?? []), ...(after.networks?.keys() ?? [])]);
+  const effects = deviceEffects(before, after);
+  for (const link of links) {
+    const [from, to] = [networkIn(before, link), networkIn(after, link)];
+    effects.push(exitEffect(from.order, to.order), ...switchEffects(from.record, to.record));
+  }
+  if (effects.includes("loosens")) return "loosens";
+  return effects.includes("tightens") ? "tightens" : "neither";
+}
+
+/** A device may have its network's exit before or after, and it may be on any network. */
+function deviceEffects(before: Decisions, after: Decisions): Effect[] {
+  const hasDefaults = [before, after].some(({ networks }) =>
+    [...(networks?.values() ?? [])].some(({ exit }) => exit !== null),
+  );
+  if (!hasDefaults) return [];
+  return devicesOf(changedIn(before.exit, after.exit)).flatMap((id) => {
+    const [from, to] = [ownOrderIn(before.exit, id), ownOrderIn(after.exit, id)];
+    if (from !== null && to !== null) return [];
+    return isBlockedExit(to?.[0]) ? ["tightens" as const] : ["loosens" as const];
+  });
+}
+
+interface Network {
+  record: NetworkRecord;
+  order: ExitOrder;
+}
+
+function networkIn(decisions: Decisions, link: string): Network {
+  const { networks } = decisions;
+  const isNew = networks !== null && !networks.has(link) && !areNewOpen(decisions);
+  return {
+    record: networks?.get(link) ?? UNSET_NETWORK,
+    order: isNew ? asOrder([{ to: "blocked" }]) : orderOfNetwork(decisions, link),
+  };
+}
+
+/** The networks that have this exit by themselves, alone or among others. */
+export function networksOn(exit: string, { networks }: Decisions): string[] {
+  return [...(networks ?? [])].flatMap(([link, { exit: order }]) =>
+    order?.some((each) => formatExit(each) === exit) ? [link] : [],
   );
 }
 
@@ -200,6 +267,7 @@ export function decisionsIn(store: DeviceStorage): Decisions {
     ...Object.fromEntries(columns),
     name: { own: names, scheduled: new Map() },
     exit: { own: exits, scheduled: SCHEDULED_EXITS.read(store) },
+    networks: readNetworks(store),
     directAllowed,
     exitsLost: store.read(EXIT_KEYS.lost),
   } as unknown as Decisions;
@@ -219,6 +287,7 @@ export function saveDecisions(store: DeviceStorage, before: Decisions, after: De
     SCHEDULED_EXITS.write(store, after.exit.scheduled);
   if (after.directAllowed && !before.directAllowed) DIRECT.write(store, "on");
   if (before.directAllowed && !after.directAllowed) store.forget(DIRECT.key);
+  writeNetworks(store, before.networks, after.networks);
   for (const key of FIELD_KEYS) {
     const { stored } = FIELDS[key] as Field<unknown>;
     stored?.write(store, before[key], after[key]);

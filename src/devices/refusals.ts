@@ -5,6 +5,9 @@ const NAMED =
 
 export const refused = refusals({
   "not_found: id": { device_unknown: "there is no such device" },
+  "not_found: interface": {
+    network_unknown: "there is no such network; to list them: portcullis networks",
+  },
   "not_found: exit": { exit_unknown: "there is no such tunnel; the exits are {exits}" },
   bad_request: {
     device_invalid:
@@ -24,6 +27,8 @@ export const refused = refusals({
   "bad_request: exit": {
     direct_as_default:
       "direct cannot be the default exit, because every new device would leave outside the tunnel; give it to single devices",
+    direct_as_network_default:
+      "direct cannot be the default exit of a network, because every new device there would leave outside the tunnel; give it to single devices",
     direct_for_network: "direct is for single devices, not for a network behind another router",
     direct_among_several:
       "direct cannot be one of several, because a tunnel that fails must never lead a device outside the tunnel",
@@ -31,7 +36,16 @@ export const refused = refusals({
     exit_twice: "{exit} is in the list twice",
     blocked_not_last: "blocked must be the last of the list, because nothing after it would ever be taken",
   },
+  "bad_request: interface": {
+    networks_full: "{max} networks are known already, the maximum; forget one first",
+    network_present: "{network} is there now; only a network that is gone can be forgotten",
+  },
+  "bad_request: page": {
+    page_last:
+      "no other network of the LAN may use the page, so nobody could change anything from the LAN any more",
+  },
   "bad_request: name": {
+    exit_of_network: "{tunnel} is the default exit of the network {network}; choose another one for it first",
     exit_in_use: "{tunnel} is the exit of {devices}; choose another exit for them first",
     exit_is_default: "{tunnel} is the default exit; choose another one first: portcullis default-exit main",
   },

@@ -104,6 +104,11 @@ export class Roster {
     return isPrefixId(id) ? this.networks.presence(id) : this.neighbourhood.presence(id);
   }
 
+  /** The interface by which a device was seen last, or that leads to it; null if there is none. */
+  linkOf(id: DeviceId): string | null {
+    return isPrefixId(id) ? (this.presence(id)?.interface ?? null) : this.neighbourhood.linkOf(id);
+  }
+
   isOnline(id: DeviceId): boolean {
     return this.presence(id)?.isOnline === true;
   }

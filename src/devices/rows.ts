@@ -81,6 +81,7 @@ export class Rows {
       id,
       record: assignments.of(id),
       presence,
+      network: assignments.networkName(presence?.interface ?? null),
       told: leased.get(id) ?? this.announced.of(id) ?? undefined,
       exit: assignments.exitOf(id),
       isScheduled: assignments.current.exit.scheduled.has(id),

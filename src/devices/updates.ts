@@ -12,7 +12,8 @@ const GATHERED_MS = 200;
 const MAX_AT_ONCE = 50;
 
 /** The fields that listeners are told. They read the rest, such as whether a person chose the exit. */
-type Row = DeviceUpdate & Pick<Device, "named" | "exit_order" | "assigned" | "rate" | "quota" | LabelKey>;
+type Row = DeviceUpdate &
+  Pick<Device, "named" | "interface" | "network" | "exit_order" | "assigned" | "rate" | "quota" | LabelKey>;
 type RowUpdate = Omit<Row, "quota"> & ReturnType<typeof quotaTold>;
 
 interface Deps {
@@ -87,7 +88,7 @@ export class Updates {
       this.told.delete(id);
       return;
     }
-    const { name, named, exit, exit_order, assigned, online, rate, quota } = row;
+    const { name, named, network, exit, exit_order, assigned, online, rate, quota } = row;
     const told: RowUpdate = {
       id,
       name,
@@ -95,6 +96,8 @@ export class Updates {
       exit,
       assigned,
       online,
+      interface: row.interface,
+      ...(network !== undefined && { network }),
       ...(exit_order !== undefined && { exit_order }),
       ...(rate !== undefined && { rate }),
       ...quotaTold(quota),

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { parseAddress, unmapped } from "../base/address.ts";
+import { LanNetworkChange, LanNetworkList } from "../devices/network-schema.ts";
 import {
   DefaultExit,
   DeviceChange,
@@ -115,6 +116,49 @@ export const deviceRoutes = [
     limit: "connection",
     together: "queued",
     run: ({ devices }, { body }) => devices.setSharedQuota(body.quota),
+  }),
+];
+
+const network = { interface: Type.String({ example: "eth0.20" }) };
+
+export const networkRoutes = [
+  route({
+    method: "get",
+    path: "/api/networks",
+    id: "listNetworks",
+    summary: "List the networks of the LAN",
+    description: "Each LAN interface is one, with the exit of its devices and what it reaches.",
+    tag: "Devices",
+    answers: answers(LanNetworkList, "the networks of the LAN, by interface"),
+    run: ({ devices }) => devices.networks.list(),
+  }),
+  route({
+    method: "put",
+    path: "/api/networks/:interface",
+    id: "setNetwork",
+    summary: "Name a network, set its exit, or what it may reach",
+    description: "What is not given stays. Devices with an exit of their own keep it.",
+    tag: "Devices",
+    params: network,
+    body: LanNetworkChange,
+    example: { name: "Guests", exit: "blocked", page: false },
+    answers: DONE,
+    limit: "connection",
+    together: "queued",
+    run: ({ devices }, { params, body }) => devices.networks.set(params.interface, body),
+  }),
+  route({
+    method: "delete",
+    path: "/api/networks/:interface",
+    id: "forgetNetwork",
+    summary: "Forget a network that is gone",
+    description: "If it comes back, it is new.",
+    tag: "Devices",
+    params: network,
+    answers: DONE,
+    limit: "connection",
+    together: "queued",
+    run: ({ devices }, { params }) => devices.networks.forget(params.interface),
   }),
 ];
 

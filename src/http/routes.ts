@@ -3,7 +3,7 @@ import { accountRoutes } from "./accounts.ts";
 import { backupRoutes } from "./backups.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { destinationRoutes } from "./destinations.ts";
-import { deviceRoutes, networkRoute } from "./devices.ts";
+import { deviceRoutes, networkRoute, networkRoutes } from "./devices.ts";
 import { dnsRoutes } from "./dns.ts";
 import { eventRoute } from "./events.ts";
 import { forwardRoutes } from "./forwards.ts";
@@ -39,6 +39,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     ...speedRoutes,
     ...ownServerRoutes,
     ...deviceRoutes,
+    ...networkRoutes,
     ...destinationRoutes,
     ...forwardRoutes,
     ...remoteRoutes,

@@ -17,6 +17,7 @@ import {
   DestinationList,
   Explanation,
 } from "../destinations/schema.ts";
+import { LanNetwork, LanNetworkChange, LanNetworkList } from "../devices/network-schema.ts";
 import {
   DefaultExit,
   Device,
@@ -156,6 +157,9 @@ export const SCHEMAS = {
   DeviceList,
   DeviceChange,
   DeviceIcon: LABELS.icon,
+  LanNetwork,
+  LanNetworkList,
+  LanNetworkChange,
   OwnDevice,
   DefaultExit,
   Rate,

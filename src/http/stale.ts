@@ -17,7 +17,7 @@ export const STALE_AFTER: Readonly<Record<keyof typeof EVENTS, Stale>> = {
   ],
   tunnel_removed: ["/api/devices", "/api/checks"],
   server_update: ["/api/servers", "/api/servers/counts", "/api/favourites", "/api/tunnels"],
-  device_update: ["/api/devices", "/api/devices/self", "/api/remote", "/api/schedules"],
+  device_update: ["/api/devices", "/api/devices/self", "/api/networks", "/api/remote", "/api/schedules"],
   device_removed: ["/api/devices", "/api/devices/self"],
   forward_update: ["/api/forwards", "/api/checks"],
   forward_removed: ["/api/forwards", "/api/checks"],
@@ -34,6 +34,7 @@ export const STALE_AFTER: Readonly<Record<keyof typeof EVENTS, Stale>> = {
     "/api/checks",
     "/api/killswitch",
     "/api/devices",
+    "/api/networks",
     "/api/network",
     "/api/remote",
   ],
@@ -46,7 +47,7 @@ export type Changed = Extract<GatewayEvent, { type: "settings_update" }>["payloa
 /** What has no message of its own, and the answers that show it. */
 export const SHOWN_BY = {
   broker_update: { changed: "mqtt", stale: ["/api/settings"] },
-  shared_limits: { changed: "settings", stale: ["/api/devices", "/api/schedules"] },
+  shared_limits: { changed: "settings", stale: ["/api/devices", "/api/networks", "/api/schedules"] },
 } as const satisfies Record<string, { changed: Changed; stale: Stale }>;
 
 /** A new tunnel is another exit; its first update makes these stale. */

@@ -3,7 +3,7 @@ import { REFUSAL_MARK } from "../network/slot.ts";
 import { DIRECT } from "./direct.ts";
 import { ASSIGNED, NO_DEVICE, setFor } from "./exits.ts";
 import { clientLinks } from "./link.ts";
-import { among, anyOf, chain, DNS, elementsLine, headerOf, isMarked, tableSet } from "./match.ts";
+import { among, anyOf, chain, DNS, elementsLine, headerOf, isMarked, set, tableSet } from "./match.ts";
 import { ASKER_PORTS } from "./own-resolver.ts";
 import { type Asker, directDevices, type OwnResolver, type Policy } from "./policy.ts";
 import { refuse } from "./strangers.ts";
@@ -50,18 +50,21 @@ export function queriesForGateway(policy: Policy): string[] {
  * Puts the queries of each device into a zone of its own, by its MAC address: source addresses and whole connections can
  * be forged. The zone is that of one direction, so that answers find the connection. A device that is in the set and not
  * in the map is refused: it has no port yet, or the table is being replaced, when maps seem empty and sets do not (Linux
- * 6.18). Other devices share a zone, unless the set was emptied.
+ * 6.18). Other devices share a zone, unless the set was emptied, and those of networks with a default exit of their own:
+ * that zone is answered by the home's.
  */
 export function askResolver(policy: Policy): string[] {
-  const { resolver } = policy;
+  const { resolver, networks = [] } = policy;
   if (resolver === undefined) return [];
+  const own = networks.filter(({ exit }) => exit !== null).map((each) => each.interface);
+  const [home = ""] = own.length === 0 ? [] : [`iifname != ${set(own)} `];
   const others = `ct original zone set ${resolver.port} accept`;
   return [
     chain(ASK_RESOLVER, null, [
       ...askersBehindRouters(policy, resolver),
       `ct original zone set ether saddr map @${ASKER_ZONES} accept comment "the zone tells which device asks"`,
-      `ether saddr & ${NO_DEVICE} @${ASKERS} ether saddr != @${ASKERS} ${others} comment "nothing is decided for this device"`,
-      `meta iiftype != ether ${others} comment "without a MAC address there are no devices"`,
+      `${home}ether saddr & ${NO_DEVICE} @${ASKERS} ether saddr != @${ASKERS} ${others} comment "nothing is decided for this device"`,
+      `${home}meta iiftype != ether ${others} comment "without a MAC address there are no devices"`,
       ...refuse('comment "nobody knows yet which device asks"'),
     ]),
   ];

@@ -4,6 +4,7 @@ import { isBlockedExit } from "../shared/exits.ts";
 import type { Connection, Direction, Host } from "../system/host.ts";
 import { destinationExit, type Sender } from "./destination-exits.ts";
 import { DESTINATION_ZONE, zoneOf } from "./direct.ts";
+import { exitOfLink } from "./network-part.ts";
 import type { DeviceAt, Exit, FirewallTunnel, Policy } from "./policy.ts";
 import { FIRST_REMOTE_ZONE, remoteAt, remoteZoneOf } from "./remote-part.ts";
 import { hasRemotePort } from "./remote-socket.ts";
@@ -77,11 +78,11 @@ export class Connections {
   /** What is due stays due, even if the next policy permits what the one before the last did. */
   private take(policy: Policy): void {
     const { lans, addresses, endpoints, devices, routed, defaultExit, forwards, remote } = policy;
-    const { destinations, resolver } = policy;
+    const { destinations, networks, resolver } = policy;
     const decides = {
       ...{ lans, addresses, endpoints, devices, routed, defaultExit },
       // Whom it answers changes with each device.
-      ...{ forwards, remote, destinations, isResolving: resolver !== undefined },
+      ...{ forwards, remote, destinations, networks, isResolving: resolver !== undefined },
     };
     this.policy = policy;
     const isNew = (each: Forward) => !this.forwards.some((other) => Bun.deepEquals(each, other));
@@ -230,7 +231,9 @@ function senderAt(address: Address, policy: Policy, deviceAt: DeviceAt): Sender 
   const remote = remoteAt(policy.remote, address);
   if (remote !== undefined) return remote ?? NOBODY;
   const id = deviceAt(address);
-  return id && { id, exit: policy.devices.find((device) => device.id === id)?.exit ?? policy.defaultExit };
+  const lan = policy.lans.find(({ prefixes }) => prefixes.some((prefix) => contains(prefix, address)));
+  const ofNetwork = exitOfLink(policy, lan?.interface);
+  return id && { id, exit: policy.devices.find((device) => device.id === id)?.exit ?? ofNetwork };
 }
 
 /** This holds even while the uplink is down. */

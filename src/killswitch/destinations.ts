@@ -3,8 +3,9 @@ import { isBlockedExit } from "../shared/exits.ts";
 import { type Family, lookUps } from "./destination-look-ups.ts";
 import { leaves, OWN } from "./destination-ways.ts";
 import { ASSIGNED, BLOCKED_DEVICES } from "./exits.ts";
-import { byFamily, chain, headerOf } from "./match.ts";
+import { among, byFamily, chain, headerOf, namesOf } from "./match.ts";
 import { senderIn } from "./named-sets.ts";
+import { exitOfLink } from "./network-part.ts";
 import type { Destination, Exit, Policy } from "./policy.ts";
 
 const FAMILIES = [4, 6] as const;
@@ -131,10 +132,14 @@ function ofUnblocked(all: Scope, policy: Policy, family: Family): Scope {
   };
 }
 
-/** Matches for the packets of devices that people have blocked, by themselves or by the default exit. */
-function isBlocked({ defaultExit }: Policy): string[] {
-  const byDefault = [`ether saddr != @${ASSIGNED}`, "meta iiftype != ether"];
-  return [`ether saddr @${BLOCKED_DEVICES}`, ...(isBlockedExit(defaultExit) ? byDefault : [])];
+/** Matches for the packets of devices that people have blocked, by themselves or by their default exit. */
+function isBlocked(policy: Policy): string[] {
+  const links = namesOf(policy.lans);
+  const blocked = links.filter((link) => isBlockedExit(exitOfLink(policy, link)));
+  const [from] = blocked.length === links.length ? [""] : among("iifname", blocked).map((some) => `${some} `);
+  const byDefault =
+    from === undefined ? [] : [`${from}ether saddr != @${ASSIGNED}`, `${from}meta iiftype != ether`];
+  return [`ether saddr @${BLOCKED_DEVICES}`, ...byDefault];
 }
 
 function ofAll(policy: Policy, family: Family): Scope {

@@ -5,9 +5,17 @@ import { isBlockedExit } from "../shared/exits.ts";
 import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { clientLinks } from "./link.ts";
-import { chain, elementsLine, headerOf, setMark, tableSet } from "./match.ts";
+import { byInterface, chain, elementsLine, headerOf, setMark, tableSet } from "./match.ts";
 import { namedSets } from "./named-sets.ts";
-import { directDevices, type Exit, type FirewallTunnel, MAIN, type Policy, tunnelsOf } from "./policy.ts";
+import {
+  type DefaultExit,
+  directDevices,
+  type Exit,
+  type FirewallTunnel,
+  MAIN,
+  type Policy,
+  tunnelsOf,
+} from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
 /** The set of all devices with an exit of their own, and an entry that is no device. */
@@ -18,6 +26,7 @@ export const NO_DEVICE = "00:00:00:00:00:00" as Mac;
 export const BLOCKED_DEVICES = "blocked_devices";
 const BY_DEVICE = "by_device";
 const OWN_EXIT = "own_exit";
+const BY_NETWORK = "by_network";
 /** The map from each device to the chain of its exit. */
 const EXIT_OF = "exit_of";
 /** The map that spares packets the look-ups of devices: it has elements only while no device has an exit of its own. */
@@ -64,6 +73,7 @@ export function exits(policy: Policy, blocks: boolean): string[] {
   return [
     exitOfDevice(policy),
     ownExit(policy),
+    ...byNetwork(policy),
     ...[...openExits(policy), BLOCKED].map((name) =>
       chain(chainFor(name), null, wayOut(name, policy, blocks)),
     ),
@@ -149,9 +159,28 @@ function openExits(policy: Policy): string[] {
   return [...tunnels, ...(directDevices(policy).length === 0 ? [] : [DIRECT])];
 }
 
-/** The chain of the default exit. */
+/** The chain of the default exit: the home's, unless networks have their own. */
 function standardChain(policy: Policy): string {
-  return chainFor(nameOf(policy.defaultExit, openExits(policy)));
+  return ownDefaults(policy).length === 0 ? chainOf(policy.defaultExit, policy) : BY_NETWORK;
+}
+
+/** What a device without an exit of its own gets, by the interface that it comes by. */
+function byNetwork(policy: Policy): string[] {
+  const own = ownDefaults(policy);
+  if (own.length === 0) return [];
+  return [
+    chain(BY_NETWORK, null, [
+      ...byInterface(
+        own.map(({ interface: link, exit }) => [link, `goto ${chainOf(exit, policy)}`] as const),
+        'comment "the network\'s default exit"',
+      ),
+      `goto ${chainOf(policy.defaultExit, policy)} comment "the home's default exit"`,
+    ]),
+  ];
+}
+
+function ownDefaults({ networks = [] }: Policy): { interface: string; exit: DefaultExit }[] {
+  return networks.flatMap(({ interface: link, exit }) => (exit === null ? [] : [{ interface: link, exit }]));
 }
 
 /** A tunnel that is down or does not exist, or an uplink that is down, is as good as blocked. */

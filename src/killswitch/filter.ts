@@ -20,6 +20,14 @@ import {
   permitUplinkNeighbours,
 } from "./link.ts";
 import { among, byFamily, chain, fromHosts, namesOf, outsideOf } from "./match.ts";
+import {
+  closedChain,
+  forwardBetween,
+  intoOthersChain,
+  permitFromClosed,
+  refuseFromClosed,
+  usesPage,
+} from "./networks.ts";
 import { permitOwnQueries, refuseEncryptedDns } from "./own-resolver.ts";
 import { type FirewallTunnel, MAIN, mainTunnels, type Policy, tunnelsOf } from "./policy.ts";
 import {
@@ -42,16 +50,19 @@ const TO_LAN = "to_lan";
 const MID_STREAM = "ct state new tcp flags & (fin | syn | rst | ack) != syn";
 
 /** To this machine. */
-export function input(policy: Policy): string {
+export function input(policy: Policy): string[] {
   const { lans, endpoints, carrying } = policy;
-  return chain("input", "type filter hook input priority filter; policy drop;", [
+  const rules = [
     permitLoopback("in"),
     ...permitWireGuard("in", policy),
     ...permitRemoteSocket("in", policy),
     ...permitRouter("in", policy),
     ...refuseOthersDns(policy),
     ...refuseDirectDns(policy),
-    ...lans.flatMap((lan) => [...permitFromLan(lan), permitDhcpClients("in", lan)]),
+    ...lans.flatMap((lan) => [
+      ...(usesPage(policy, lan) ? permitFromLan(lan) : permitFromClosed(lan)),
+      permitDhcpClients("in", lan),
+    ]),
     ...permitFromRemote(policy),
     ...permitDhcp("in", policy),
     ...permitNeighbourDiscovery("in", policy),
@@ -62,8 +73,13 @@ export function input(policy: Policy): string {
     ...carrying.map(permitFromTunnel),
     ...resetLate(policy),
     ...fromPublic(lans).flatMap(refuseRest),
+    ...refuseFromClosed(policy),
     dropRest(),
-  ]);
+  ];
+  return [
+    chain("input", "type filter hook input priority filter; policy drop;", rules),
+    ...closedChain(policy),
+  ];
 }
 
 /** Through this machine, by pairs of interfaces. Most packets belong to a known connection, so these come first. */
@@ -85,12 +101,14 @@ export function forward(policy: Policy): string[] {
       ...forwardDirect(policy),
       ...forwardRemoteDirect(policy),
       ...forwardRemote(policy),
+      ...forwardBetween(policy),
       ...lans.flatMap((lan) => fromHosts(lan)).flatMap(refuseRest),
       dropForwardedRest(),
     ]),
     ...intoUplink(policy, beginnings()),
     ...remoteIntoUplink(policy, beginnings()),
     ...remoteChains(policy, clampSegments()),
+    ...intoOthersChain(policy, clampSegments()),
     ...(into.length === 0 ? [] : tunnels.map((tunnel) => intoTunnel(tunnel, policy))),
     ...forwarded,
   ];

@@ -54,8 +54,8 @@ interface Ways {
   lans: readonly Lan[];
   /** The gateway's own addresses. */
   addresses: readonly Address[];
-  /** Whether a device goes through that tunnel. */
-  leavesBy: (device: Mac, tunnel: string) => boolean;
+  /** Whether a device on that interface goes through that tunnel. */
+  leavesBy: (device: Mac, tunnel: string, link: string) => boolean;
 }
 
 /**
@@ -63,9 +63,7 @@ interface Ways {
  * exit, closes the port: replies would go through the new exit.
  */
 export function forwardsIn(parts: readonly ForwardPart[], ways: Ways): ForwardedPort[] {
-  return parts
-    .filter(({ device, tunnel }) => ways.leavesBy(device, tunnel))
-    .flatMap((part) => carryingTo(part, ways).flatMap((tunnel) => ledFrom(tunnel, part, ways)));
+  return parts.flatMap((part) => carryingTo(part, ways).flatMap((tunnel) => ledFrom(tunnel, part, ways)));
 }
 
 export function contactsIn(parts: readonly ContactPart[], ways: Pick<Ways, "carrying">): Contact[] {
@@ -78,11 +76,13 @@ export function contactsIn(parts: readonly ContactPart[], ways: Pick<Ways, "carr
 
 function ledFrom(
   tunnel: Carrying,
-  { protocol, inside, addresses, port }: ForwardPart,
+  { device, protocol, inside, addresses, port }: ForwardPart,
   ways: Ways,
 ): ForwardedPort[] {
   return ([4, 6] as const).flatMap((family) => {
-    const to = addresses.find((each) => familyOf(each) === family && isOnLan(each, ways));
+    const to = addresses.find((each) => familyOf(each) === family && linkOf(each, ways) !== null);
+    const link = to === undefined ? null : linkOf(to, ways);
+    if (link === null || !ways.leavesBy(device, tunnel.tunnel, link)) return [];
     const isCarried = tunnel.addresses.some((each) => familyOf(each) === family);
     return to === undefined || !isCarried
       ? []
@@ -97,7 +97,9 @@ function carryingTo(
   return carrying.filter((each) => each.tunnel === tunnel && Bun.deepEquals(each.endpoint, endpoint));
 }
 
-function isOnLan(address: Address, { lans, addresses }: Pick<Ways, "lans" | "addresses">): boolean {
-  if (isLinkLocal(address) || addresses.includes(address)) return false;
-  return lans.some(({ prefixes }) => prefixes.some((prefix) => contains(prefix, address)));
+/** The LAN's interface that leads to the address; null if none does. */
+function linkOf(address: Address, { lans, addresses }: Pick<Ways, "lans" | "addresses">): string | null {
+  if (isLinkLocal(address) || addresses.includes(address)) return null;
+  const lan = lans.find(({ prefixes }) => prefixes.some((prefix) => contains(prefix, address)));
+  return lan?.interface ?? null;
 }

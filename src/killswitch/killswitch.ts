@@ -15,6 +15,7 @@ import { bypassIn } from "./foreign-rule.ts";
 import { OWN_NUMBERS, ruleDifferences } from "./kernel-rules.ts";
 import { LoadedLayers } from "./loaded-layers.ts";
 import type { Progress } from "./loaded-table.ts";
+import { usesPage } from "./networks.ts";
 import { Notice } from "./notice.ts";
 import { OwnChanges } from "./own-changes.ts";
 import {
@@ -101,6 +102,12 @@ export class KillSwitch {
   /** The LAN, including the networks behind its routers. */
   get lans(): readonly Lan[] {
     return this.wanted?.lans ?? this.network.lans;
+  }
+
+  /** Those of it whose devices may use the page. */
+  get served(): readonly Lan[] {
+    const policy = this.wanted?.policy;
+    return policy === undefined ? this.lans : this.lans.filter((lan) => usesPage(policy, lan));
   }
 
   /** Whether the operator wants the kill switch. */

@@ -32,8 +32,10 @@ const FEW = 4;
  * comparisons stay behind it: when the table is replaced, the kernel runs the previous chains for about a millisecond
  * more, but finds nothing in their maps (Linux 6.18).
  */
-export function byInterface(ways: readonly (readonly [string, string])[]): string[] {
-  const comment = 'comment "each interface has its own rules"';
+export function byInterface(
+  ways: readonly (readonly [string, string])[],
+  comment = 'comment "each interface has its own rules"',
+): string[] {
   const entries = ways.map(([name, verdict]) => `"${name}" : ${verdict}`).join(", ");
   return [
     ...(ways.length > FEW

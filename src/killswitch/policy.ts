@@ -12,8 +12,9 @@ import {
   type ForwardPart,
   forwardsIn,
 } from "./forwarded.ts";
+import { exitOfLink, type NetworkPart, networksIn } from "./network-part.ts";
 import { type RemotePart, type RemoteWith, remoteIn } from "./remote-part.ts";
-import { lansWith, overlapOf, routedIn } from "./routed.ts";
+import { interfacesTo, lansWith, overlapOf, routedIn } from "./routed.ts";
 
 /**
  * The input of the firewall; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard, lookups
@@ -38,8 +39,10 @@ export interface Policy {
   devices: readonly AssignedDevice[];
   /** Sorted with the most specific prefix first. */
   routed: readonly RoutedPrefix[];
-  /** The exit of devices that are not assigned. */
+  /** The exit of devices that are not assigned, on a network without one of its own. */
   defaultExit: DefaultExit;
+  /** Missing while all networks of the LAN are alike: the home's exit, the page, and nothing between them. */
+  networks?: readonly NetworkPart[];
   /** Missing while no destination has an exit of its own. */
   destinations?: readonly Destination[];
   /** Ports of the internet that lead to devices. */
@@ -87,7 +90,8 @@ export interface RoutedPrefix {
 /** What was decided for a prefix: such a network, or a remote device, which alone may be direct. */
 export interface DecidedPrefix {
   prefix: Prefix;
-  exit: Exit;
+  /** Null for the default exit of the network that leads there. */
+  exit: Exit | null;
 }
 
 /**
@@ -104,6 +108,8 @@ export interface PolicyPart {
   /** Prefixes without a route have no effect. */
   routed?: readonly DecidedPrefix[];
   defaultExit?: DefaultExit;
+  /** Every network that people have seen. A new one is blocked, unless the home's default exit is main. */
+  networks?: readonly NetworkPart[];
   destinations?: readonly Destination[];
   forwards?: readonly ForwardPart[];
   contacts?: readonly ContactPart[];
@@ -166,15 +172,22 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
       tunnels.map((tunnel) => withoutTaken({ ...tunnel, tunnel: name }, network)),
     );
   const endpoints = tunnelsIn("endpoints");
-  const declared = owned.flatMap(({ routed = [] }) => routed);
-  const routed = routedIn(declared.map(withoutDirect), network, endpoints);
   const carrying = tunnelsIn("carrying");
   const devices = owned.flatMap((part) => part.devices ?? []);
   const [defaultExit = { to: "tunnel", name: MAIN } as const] = owned.flatMap(
     (part) => part.defaultExit ?? [],
   );
-  const leavesBy = (device: Mac, tunnel: string) => {
-    const exit = devices.find(({ id }) => id === device)?.exit ?? defaultExit;
+  const [known = null] = owned.flatMap((part) => (part.networks === undefined ? [] : [part.networks]));
+  const networks = networksIn(known, network.lans, !isMain(defaultExit));
+  const exitOn = (link: string | undefined) => exitOfLink({ networks, defaultExit }, link);
+  const declared = owned.flatMap(({ routed = [] }) => routed);
+  const routed = routedIn(
+    declared.map((each) => withoutDirect(each, exitOn(interfacesTo(each.prefix, network)[0]))),
+    network,
+    endpoints,
+  );
+  const leavesBy = (device: Mac, tunnel: string, link: string) => {
+    const exit = devices.find(({ id }) => id === device)?.exit ?? exitOn(link);
     return exit.to === "tunnel" && exit.name === tunnel;
   };
   const destinations = owned.flatMap((part) => part.destinations ?? []);
@@ -202,6 +215,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     routed,
     devices,
     defaultExit,
+    ...(networks.length > 0 && { networks }),
     ...(destinations.length > 0 && { destinations }),
     ...(owned.some(({ announces }) => announces) && { announces: true }),
     ...(remote && { remote: remoteIn(remote, declared, defaultExit) }),
@@ -264,8 +278,12 @@ export function isAnyDirect(policy: Policy): boolean {
 }
 
 /** A network has more devices than a person sees, so it is never direct. */
-function withoutDirect({ prefix, exit }: DecidedPrefix): RoutedPrefix {
-  return { prefix, exit: isOutsideExit(exit) ? { to: "blocked" } : exit };
+function withoutDirect({ prefix, exit }: DecidedPrefix, ofNetwork: DefaultExit): RoutedPrefix {
+  return { prefix, exit: isOutsideExit(exit) ? { to: "blocked" } : (exit ?? ofNetwork) };
+}
+
+function isMain(exit: DefaultExit): boolean {
+  return exit.to === "tunnel" && exit.name === MAIN;
 }
 
 /** Main comes first. */

@@ -6,6 +6,7 @@ import { TO_RESOLVER } from "./dns.ts";
 import { byDevice, byPrefix, exits } from "./exits.ts";
 import { clientLinks } from "./link.ts";
 import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
+import { betweenChain, toOtherNetworks } from "./networks.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 import { fromRemote, repliesToRemote } from "./remote.ts";
 import { leaveDirectlyFromRemote } from "./remote-direct.ts";
@@ -69,7 +70,7 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
     ...(clientLinks(policy).length === 0
       ? []
       : [
-          ...(blocks ? [strangers(), refusePublic()] : []),
+          ...(blocks ? [strangers(), refusePublic(), ...betweenChain(policy)] : []),
           toOwn(policy),
           toGateway(policy),
           ...askResolver(policy),
@@ -103,6 +104,7 @@ function fromLanOver(family: 4 | 6, policy: Policy, lan: Lan, blocks: boolean): 
     ...queriesForGateway(policy),
     ...(blocks && family === 6 ? [keepMark(TO_GATEWAY)] : []),
     ...(blocks ? repliesToRemote(policy, family) : []),
+    ...(blocks ? toOtherNetworks(policy, lan, family) : []),
     ...byDestination(policy, family),
     ...byPrefix(policy, [family]),
     byDevice(),

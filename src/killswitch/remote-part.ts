@@ -42,7 +42,7 @@ export interface RemoteWith<Exit> extends Omit<RemotePart, "devices"> {
 /** Each device has the exit that was decided for its id. */
 export function remoteIn<Exit>(
   part: RemotePart,
-  decided: readonly { prefix: Prefix; exit: Exit }[],
+  decided: readonly { prefix: Prefix; exit: Exit | null }[],
   defaultExit: Exit,
 ): RemoteWith<Exit> {
   const exitOf = (id: Prefix) => decided.find(({ prefix }) => prefix === id)?.exit ?? defaultExit;

@@ -40,6 +40,7 @@ export const TCP = 6;
 export const PRIORITY = {
   wireguard: 10,
   noEndpoint: 20,
+  apart: 28,
   exception: 30,
   routed: 35,
   dhcp: 40,
@@ -159,7 +160,7 @@ export function rulesOn(ipv6: Ipv6, rules: readonly Rule[]): Rule[] {
 }
 
 /** The rules that block. */
-const BARRIER: readonly number[] = [PRIORITY.noDirect, PRIORITY.noExit, PRIORITY.nothing];
+const BARRIER: readonly number[] = [PRIORITY.apart, PRIORITY.noDirect, PRIORITY.noExit, PRIORITY.nothing];
 
 /** The rules without what blocks, for a tunnel while the operator has turned the kill switch off. */
 export function withoutBarrier(rules: readonly Rule[]): Rule[] {

@@ -27,7 +27,7 @@ export function rulesetOf(policy: Policy): string {
     ...refuseUnrouted(policy),
     ...exitChains(policy, true),
     unmarkReplies(policy),
-    input(policy),
+    ...input(policy),
     ...forward(policy),
     output(policy),
   ]);

@@ -10,6 +10,7 @@ import { placeBytes, placeBytesBehind } from "../system/files.ts";
 export const EXIT_KEYS = {
   defaultExit: "default_exit",
   direct: "direct",
+  networks: "networks",
   destinations: "destinations",
   scheduledExits: "scheduled_exits",
   schedules: "schedules",

@@ -17,6 +17,10 @@ const MORE: Record<string, string> = {
   destinations: JSON.stringify([
     { id: "3f9a1c", names: ["a.example"], prefixes: [], devices: [], exit: "blocked", note: "" },
   ]),
+  networks: JSON.stringify([
+    { interface: "eth0.20", name: "Guests", exit: "blocked", page: false },
+    { interface: "lan0", others: true },
+  ]),
   dns_lists: JSON.stringify({ lists: [{ url: "https://a.example/" }], exceptions: ["b.example"] }),
   limits: JSON.stringify([
     { id: TV, rate: { down: 5, up: null } },

@@ -82,6 +82,7 @@ class World {
     fixed: { apply: async () => {} },
     limits: this.table,
     deviceAt: () => null,
+    linkOf: () => null,
     isRemote: (id) => id === PHONE,
     onExits: () => {},
     onChange: (before, after) => this.quotas.changed(before.quota, after.quota),
@@ -416,7 +417,7 @@ test("direct is withdrawn at once from a device whose limit hangs, and what wait
   expect([exits.at(-1)?.devices, store.devices().filter(({ exit }) => exit !== null)]).toEqual([[], []]);
   hang.resolve();
   await Promise.all([first, waiting, withdrawn]);
-  expect(exits.flatMap(({ routed }) => routed ?? []).filter(({ exit }) => exit.to === "direct")).toEqual([]);
+  expect(exits.flatMap(({ routed }) => routed ?? []).filter(({ exit }) => exit?.to === "direct")).toEqual([]);
   expect([limits.current.directAllowed, limits.of(TV), limits.of(PHONE)]).toEqual([false, rate, rate]);
 });
 

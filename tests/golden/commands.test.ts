@@ -6,11 +6,11 @@ import { PlayedHome } from "./played-home.ts";
 
 // What the command line says of the same home, and its help.
 
-setDefaultTimeout(120_000);
+setDefaultTimeout(600_000);
 
 /** Those that only look. */
 const COMMANDS = [
-  ...["status", "servers", "servers Sweden", "providers", "tunnels", "devices", "destinations"],
+  ...["status", "servers", "servers Sweden", "providers", "tunnels", "devices", "networks", "destinations"],
   ...[
     "device TV",
     "why 02:00:00:00:00:20 tv.example",

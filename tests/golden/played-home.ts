@@ -96,7 +96,7 @@ const STEPS: readonly Step[] = [
 /** Asked without a body. What only root's own HTTPS tells is asked by it, too. */
 export const QUESTIONS = [
   ...["status", "providers", "servers", "servers/counts", "managed", "favourites", "round-trips"],
-  ...["tunnels", "devices", "devices/self"],
+  ...["tunnels", "devices", "devices/self", "networks"],
   ...["destinations", `destinations/explain?device=${TV}&name=a.cdn.example`, "dns", "dns/lists", "dns/log"],
   ...[
     "schedules",

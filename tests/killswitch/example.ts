@@ -139,6 +139,33 @@ const ROUTED: readonly [string, PolicyPart][] = [
   ],
 ];
 
+const GUESTS = { interface: "guest0", prefixes: cidrs("192.168.20.0/24", "fd00:20::/64", "fe80::/10") };
+const THINGS = { interface: "iot0.30", prefixes: cidrs("192.168.30.0/24", "fd00:30::/64", "fe80::/10") };
+const [HOME = GUESTS] = NETWORK.lans;
+
+/** Three networks: the home's with its default exit, guests who are blocked, and things on another tunnel. */
+const NETWORKS: readonly [string, PolicyPart][] = [
+  ["main", { endpoints: [FIRST], carrying: [FIRST] }],
+  ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+  [
+    "DEVICES",
+    {
+      devices: [assigned("02:00:00:00:00:02", "main"), assigned("02:00:00:00:00:03", "blocked")],
+      networks: [
+        { interface: "lan0", exit: null, page: true, others: true },
+        { interface: "guest0", exit: defaultExitTo("blocked"), page: false, others: false },
+        { interface: "iot0.30", exit: defaultExitTo("amsterdam"), page: false, others: true },
+        { interface: "gone0", exit: defaultExitTo("main"), page: true, others: true },
+      ],
+    },
+  ],
+];
+const THREE_NETWORKS = {
+  ...NETWORK,
+  lans: [HOME, GUESTS, THINGS],
+  addresses: ips("192.168.7.1", "192.168.8.2", "192.168.20.1", "192.168.30.1"),
+};
+
 /** A policy for each situation the gateway can be in. */
 export const POLICIES = {
   blocked: BLOCKED,
@@ -332,6 +359,25 @@ export const POLICIES = {
       named("blocked", []),
     ],
   },
+  networks: mergedPolicy(new Map(NETWORKS), THREE_NETWORKS),
+  /** The gateway answers names, there are rules for destinations, and one network has never been seen before. */
+  "networks-new": mergedPolicy(
+    new Map<string, PolicyPart>([
+      ...NETWORKS,
+      [
+        "the resolver",
+        {
+          resolver: {
+            port: 10_053,
+            askers: [{ id: assigned("02:00:00:00:00:09", "main").id, port: 10_054, routers: [] }],
+          },
+        },
+      ],
+      ["DESTINATIONS", { destinations: DESTINATIONS }],
+      ["the home", { defaultExit: defaultExitTo("amsterdam") }],
+    ]),
+    { ...THREE_NETWORKS, lans: [...THREE_NETWORKS.lans, ...NETWORK.lans.slice(1)] },
+  ),
   lookup: { ...BLOCKED, lookups: [LOOKUP] },
   exemption: { ...BLOCKED, exemptions: [EXEMPTION] },
   /** A machine with no network at all. */

@@ -1,4 +1,5 @@
 import { addressOf, familyOf, lengthOf, type Prefix } from "../../src/base/address.ts";
+import { exitOfLink } from "../../src/killswitch/network-part.ts";
 import type { Destination, Exit, Policy } from "../../src/killswitch/policy.ts";
 import { addressBits } from "./address-bits.ts";
 import { isProtocol, type Packet, TCP, UDP } from "./packet.ts";
@@ -37,6 +38,7 @@ function ownersIn(policy: Policy, { iif, family, mac, start }: Packet): Owner[] 
           .map((each) => same(start.src, addressBits(each))),
       ),
     }));
+  const ofNetwork = exitOfLink(policy, iif);
   const networks = policy.routed
     .filter(({ prefix }) => familyOf(prefix) === family)
     .toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix))
@@ -50,8 +52,8 @@ function ownersIn(policy: Policy, { iif, family, mac, start }: Packet): Owner[] 
   const others = (policy.destinations ?? [])
     .flatMap((each) => each.devices)
     .filter((id) => !id.includes("/"))
-    .map((id) => ({ id, exit: policy.defaultExit, who: same(mac, BigInt(`0x${id.replaceAll(":", "")}`)) }));
-  return firstOf([...networks, ...devices, ...others, { id: null, exit: policy.defaultExit, who: TRUE }]);
+    .map((id) => ({ id, exit: ofNetwork, who: same(mac, BigInt(`0x${id.replaceAll(":", "")}`)) }));
+  return firstOf([...networks, ...devices, ...others, { id: null, exit: ofNetwork, who: TRUE }]);
 }
 
 function firstOf<T extends { who: Term }>(owners: readonly T[]): T[] {

@@ -45,11 +45,11 @@ type Names = Readonly<Record<string, number>>;
 const FAMILIES: Names = { ipv4: 2, ipv6: 10 };
 const PROTOCOLS: Names = { tcp: TCP, udp: UDP, icmp: ICMP, "ipv6-icmp": ICMPV6 };
 const TCP_FLAGS: Names = { fin: 1, syn: 2, rst: 4, psh: 8, ack: 16, urg: 32 };
-const ICMP_TYPES: Names = { "destination-unreachable": 3, redirect: 5 };
+const ICMP_TYPES: Names = { "destination-unreachable": 3, redirect: 5, "echo-request": 8 };
 const ICMP_CODES: Names = { "frag-needed": 4 };
 const ICMPV6_TYPES: Names = {
   ...{ "destination-unreachable": 1, "packet-too-big": 2, "nd-router-solicit": 133, "nd-router-advert": 134 },
-  ...{ "nd-neighbor-solicit": 135, "nd-neighbor-advert": 136, "nd-redirect": 137 },
+  ...{ "echo-request": 128, "nd-neighbor-solicit": 135, "nd-neighbor-advert": 136, "nd-redirect": 137 },
 };
 const STATUS: Names = { snat: 0x10, dnat: 0x20 };
 const ETHER = 1;

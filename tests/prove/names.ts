@@ -57,7 +57,11 @@ export function namesReachGateway(walks: Walks, policy: Policy, family: Family):
         : isMac(packet, id);
       return both(isPort(port), no(packet.isReply), no(isAsker));
     });
-    return asked("f", `${from} > gateway, names`, walk, either(toOther, ...toOwn));
+    // The port of all others is answered by the home's default exit.
+    const hasDefault = policy.networks?.some(({ interface: link, exit }) => link === from && exit !== null);
+    const toShared =
+      resolver !== undefined && hasDefault ? both(isPort(resolver.port), no(packet.isReply)) : FALSE;
+    return asked("f", `${from} > gateway, names`, walk, either(toOther, toShared, ...toOwn));
   });
 }
 

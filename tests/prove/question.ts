@@ -6,7 +6,7 @@ import { either, same, type Term, within } from "./terms.ts";
 import type { Walk, Walks } from "./walks.ts";
 
 export interface Question {
-  property: "a" | "b" | "c" | "d" | "e" | "f" | "possible";
+  property: "a" | "b" | "c" | "d" | "e" | "f" | "h" | "possible";
   /** Which packets, for people. */
   of: string;
   walk: Walk;

@@ -1,5 +1,7 @@
 import { familyOf } from "../../src/base/address.ts";
+import { exitOfLink } from "../../src/killswitch/network-part.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
+import { passesBetween, reachesOthers, reachesPage } from "./between-networks.ts";
 import { comesIn, reachesGateway, reachesTunnelAddress } from "./coming-in.ts";
 import { leavesBeyondLink, leavesByTunnel, leavesDirectly, leavesWithOwnAddress } from "./devices-leave.ts";
 import { ownEntersTunnel, ownLeaves, ownLeavesUnmarked } from "./gateway-leaves.ts";
@@ -16,13 +18,17 @@ import type { Walks } from "./walks.ts";
 export const OF_BOTH: readonly Ask[] = [
   ...[leavesDirectly, leavesByTunnel, leavesWithOwnAddress, ownLeaves, ownEntersTunnel],
   ...[reachesGateway, reachesTunnelAddress, comesIn, namesLeave, namesReachGateway, possible],
+  ...[passesBetween, reachesOthers, reachesPage],
 ];
 
 /** Of routing alone: what does not depend on what the firewall marks, refuses and translates. */
-export const OF_ROUTING: readonly Ask[] = [leavesBeyondLink, ownLeavesUnmarked];
+export const OF_ROUTING: readonly Ask[] = [leavesBeyondLink, ownLeavesUnmarked, passesBetween];
 
 /** In a transition, besides: what the state before had, and this one does not, is used by nobody. */
-export const OF_TRANSITION: readonly Ask[] = [...OF_BOTH.filter((each) => each !== possible), leavesByFormer];
+export const OF_TRANSITION: readonly Ask[] = [
+  ...OF_BOTH.filter((each) => each !== possible && each !== reachesOthers),
+  leavesByFormer,
+];
 
 function leavesByFormer(walks: Walks, policy: Policy, family: Family): Question[] {
   const { uplink, remote, endpoints } = policy;
@@ -52,35 +58,34 @@ function leavesByFormer(walks: Walks, policy: Policy, family: Family): Question[
 export function possible(walks: Walks, policy: Policy, family: Family): Question[] {
   const { carrying } = policy;
   const tunnels = carrying.filter(({ addresses }) => addresses.some((each) => familyOf(each) === family));
-  const isOn = (name: string) =>
-    [policy.defaultExit, ...policy.devices.map(({ exit }) => exit)].some(
+  const isOn = (name: string, lan: string) =>
+    [exitOfLink(policy, lan), ...policy.devices.map(({ exit }) => exit)].some(
       (exit) => exit.to === "tunnel" && exit.name === name,
     );
-  const ways = tunnels
-    .filter(({ tunnel }) => isOn(tunnel))
-    .flatMap((tunnel) =>
-      lanNames(policy)
-        .filter((lan) =>
-          policy.lans.some(
-            (each) =>
-              each.interface === lan &&
-              each.prefixes.some((prefix) => familyOf(prefix) === family && !prefix.startsWith("fe80")),
-          ),
-        )
-        .flatMap((lan) => [
-          asked(
-            "possible",
-            `${lan} > ${tunnel.interface}`,
-            walks.forwarded(family, lan, tunnel.interface),
-            walks.forwarded(family, lan, tunnel.interface).packet.isFirst,
-          ),
-          asked(
-            "possible",
-            `${tunnel.interface} > ${lan}`,
-            walks.forwarded(family, tunnel.interface, lan),
-            TRUE,
-          ),
-        ]),
-    );
+  const ways = tunnels.flatMap((tunnel) =>
+    lanNames(policy)
+      .filter((lan) => isOn(tunnel.tunnel, lan))
+      .filter((lan) =>
+        policy.lans.some(
+          (each) =>
+            each.interface === lan &&
+            each.prefixes.some((prefix) => familyOf(prefix) === family && !prefix.startsWith("fe80")),
+        ),
+      )
+      .flatMap((lan) => [
+        asked(
+          "possible",
+          `${lan} > ${tunnel.interface}`,
+          walks.forwarded(family, lan, tunnel.interface),
+          walks.forwarded(family, lan, tunnel.interface).packet.isFirst,
+        ),
+        asked(
+          "possible",
+          `${tunnel.interface} > ${lan}`,
+          walks.forwarded(family, tunnel.interface, lan),
+          TRUE,
+        ),
+      ]),
+  );
   return ways;
 }

@@ -49,6 +49,32 @@ export function addDeviceCommands(program: Command): void {
     async (api, [exit = ""]) => (await loadDevices()).setDefaultExit(api, exit),
   );
   apiCommand(
+    command(program, "networks", "list the networks of the LAN, with the exit of each and what it reaches"),
+    async (api) => (await import("../networks.ts")).listNetworks(api),
+  );
+  apiCommand(
+    command(
+      program,
+      "network",
+      "show a network of the LAN, or choose its exit, name it, or say whether it may use the page and reach other networks",
+    )
+      .argument("<network>", "its interface or its name")
+      .addArgument(
+        new Argument("[action]", "what to do (default: show it)").choices([
+          "exit",
+          "name",
+          "page",
+          "others",
+          "forget",
+        ]),
+      )
+      .argument(
+        "[exit or value]",
+        "for exit: a tunnel, blocked, several of which the first that is up is taken, or default; for name: 1 to 64 characters, or off; for page and others: on or off",
+      ),
+    async (api, args) => (await import("../networks.ts")).changeNetwork(api, args),
+  );
+  apiCommand(
     command(
       program,
       "shared-rate",

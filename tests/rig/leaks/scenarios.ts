@@ -13,6 +13,7 @@ import type { FreshScenario } from "./fresh.ts";
 import { FURTHER_REMOTE_SCENARIOS } from "./further-remote.ts";
 import { GATHERINGS } from "./gatherings.ts";
 import { NAMED_SCENARIOS } from "./named.ts";
+import { THREE_NETWORKS } from "./networks.ts";
 import { ORDERS } from "./orders.ts";
 import { OWN_PROCESS } from "./own-process.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
@@ -97,4 +98,5 @@ export const FRESH_SCENARIOS: readonly FreshScenario[] = [
   FLOWS_BEFORE_THE_SERVICE,
   REDIRECTS_BY_THE_FIREWALL,
   RELOADS_UNDER_A_FLOOD,
+  THREE_NETWORKS,
 ];

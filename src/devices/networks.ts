@@ -1,0 +1,162 @@
+import { addressOf, isLinkLocal } from "../base/address.ts";
+import type { Alarm } from "../base/alert.ts";
+import type { Lan } from "../network/lan.ts";
+import type { Assignments } from "./assignments.ts";
+import { defaultExitOf } from "./assignments.ts";
+import type { Choices } from "./choices.ts";
+import { formatExit } from "./exit.ts";
+import { asOrder } from "./exit-order.ts";
+import type { ExitsInForce } from "./exits-in-force.ts";
+import { NETWORK_FIELDS, NETWORK_KEYS, type NetworkRecord, UNSET_NETWORK } from "./network-record.ts";
+import {
+  type LanNetwork,
+  type LanNetworkChange,
+  type LanNetworkList,
+  networkAnswer,
+} from "./network-schema.ts";
+import { areNewOpen, type Decisions, orderOfNetwork } from "./record.ts";
+import { refused } from "./refusals.ts";
+import type { Roster } from "./roster.ts";
+
+interface Deps {
+  assignments: Assignments;
+  choices: Pick<Choices, "networkExit">;
+  inForce: Pick<ExitsInForce, "of">;
+  roster: Pick<Roster, "ids" | "linkOf">;
+  /** The LAN interfaces of former starts, as far as they are known. */
+  lanBefore: () => readonly string[];
+  alarm: Alarm;
+}
+
+/** The networks of the LAN, and what people have decided about them. */
+export class LanNetworks {
+  /** Null before the LAN is first known. */
+  private lans: readonly Lan[] | null = null;
+  /** The interfaces that were the LAN's before anything could be blocked as new. */
+  private readonly seen = new Set<string>();
+
+  constructor(private readonly deps: Deps) {}
+
+  list(): LanNetworkList {
+    const { current } = this.deps.assignments;
+    const links = new Set([
+      ...(this.lans ?? []).map((lan) => lan.interface),
+      ...(current.networks?.keys() ?? []),
+    ]);
+    return {
+      networks: [...links].sort().map((link) => this.rowOf(link)),
+      default_exit: formatExit(defaultExitOf(current)),
+    };
+  }
+
+  /** Decides what a client wants, all of it or nothing; resolves once it is saved and the kernel has it. */
+  async set(link: string, given: LanNetworkChange): Promise<void> {
+    const keys = NETWORK_KEYS.filter((key) => given[key] !== undefined);
+    if (keys.length === 0) throw refused("required", { field: "name, exit, page or others" });
+    await this.deps.assignments.change((before) => {
+      const decisions = this.withSeen(before);
+      const record = decisions.networks?.get(link) ?? (this.isPresent(link) ? UNSET_NETWORK : null);
+      if (record === null) throw refused("network_unknown");
+      const after = withNetwork(decisions, link, this.changed(record, given));
+      if (given.page === false) this.assertPage(after);
+      return after;
+    });
+  }
+
+  /** Forgets what was decided about a network that is gone. If it returns, it is new. */
+  async forget(link: string): Promise<void> {
+    if (this.isPresent(link)) throw refused("network_present", { network: link });
+    await this.deps.assignments.change((decisions) => {
+      if (decisions.networks?.has(link) !== true) throw refused("network_unknown");
+      const networks = new Map(decisions.networks);
+      networks.delete(link);
+      this.seen.delete(link);
+      return { ...decisions, networks };
+    });
+  }
+
+  /** To be called when the interfaces of the LAN are first known, and when they change. */
+  async lanIs(lans: readonly Lan[]): Promise<void> {
+    const isFirst = this.lans === null;
+    this.lans = lans;
+    const { current } = this.deps.assignments;
+    const known = this.knownIn(current, isFirst);
+    const fresh = this.links.filter((link) => known !== null && !known.has(link));
+    for (const link of this.links) if (known?.has(link) !== false || areNewOpen(current)) this.seen.add(link);
+    if (areNewOpen(current)) return;
+    const blocked = { ...UNSET_NETWORK, exit: asOrder([{ to: "blocked" }]) };
+    await this.deps.assignments.change((before) =>
+      fresh.reduce((all, link) => withNetwork(all, link, blocked), this.withSeen(before)),
+    );
+    for (const network of fresh) this.deps.alarm("network_new", { network });
+  }
+
+  /**
+   * The decisions with all networks that were there before: from now on, one that is not among them is new. While the
+   * home's default exit is main nothing is kept.
+   */
+  withSeen(decisions: Decisions): Decisions {
+    const missing = [...this.seen].filter((link) => decisions.networks?.has(link) !== true);
+    return missing.reduce((all, link) => withNetwork(all, link, UNSET_NETWORK), decisions);
+  }
+
+  /** After a restore: those that were there before it are not new. */
+  async restored(): Promise<void> {
+    if (areNewOpen(this.deps.assignments.current)) return;
+    await this.deps.assignments.change((decisions) => this.withSeen(decisions));
+  }
+
+  /** Null if each is known: nothing was kept before, so those that are there now are the first. */
+  private knownIn({ networks }: Decisions, isFirst: boolean): ReadonlySet<string> | null {
+    const before = isFirst && networks === null ? this.deps.lanBefore() : [];
+    for (const link of before) this.seen.add(link);
+    if (networks === null && this.seen.size === 0) return null;
+    return new Set([...(networks?.keys() ?? []), ...this.seen]);
+  }
+
+  private get links(): string[] {
+    return (this.lans ?? []).map((lan) => lan.interface);
+  }
+
+  private isPresent(link: string): boolean {
+    return this.links.includes(link);
+  }
+
+  private changed(record: NetworkRecord, given: LanNetworkChange): NetworkRecord {
+    const exit = (texts: string | readonly string[]) => this.deps.choices.networkExit(texts);
+    const changes = NETWORK_KEYS.flatMap((key) =>
+      given[key] === undefined ? [] : [[key, NETWORK_FIELDS[key].parse(given[key] as never, exit)] as const],
+    );
+    return { ...record, ...Object.fromEntries(changes) };
+  }
+
+  /** Nobody locks the whole home out. */
+  private assertPage({ networks }: Decisions): void {
+    if (!this.links.some((link) => networks?.get(link)?.page !== false)) throw refused("page_last");
+  }
+
+  /** Null while it is not there. */
+  private prefixesOf(link: string): string[] | null {
+    const lan = this.lans?.find((each) => each.interface === link);
+    return lan?.prefixes.filter((prefix) => !isLinkLocal(addressOf(prefix))) ?? null;
+  }
+
+  private rowOf(link: string): LanNetwork {
+    const { assignments, inForce, roster } = this.deps;
+    const { current } = assignments;
+    const record = current.networks?.get(link) ?? UNSET_NETWORK;
+    const mayReach = (other: string) => current.networks?.get(other)?.others === true;
+    return networkAnswer({
+      ...{ interface: link, record },
+      exit: inForce.of(orderOfNetwork(current, link)),
+      prefixes: this.prefixesOf(link),
+      devices: roster.ids.filter((id) => roster.linkOf(id) === link).length,
+      reaches: record.others ? this.links.filter((other) => other !== link && mayReach(other)) : [],
+    });
+  }
+}
+
+function withNetwork(decisions: Decisions, link: string, record: NetworkRecord): Decisions {
+  if (Bun.deepEquals(decisions.networks?.get(link), record)) return decisions;
+  return { ...decisions, networks: new Map([...(decisions.networks ?? []), [link, record]]) };
+}

@@ -1,0 +1,251 @@
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { rmSync } from "node:fs";
+import { mustParsePrefix } from "../../src/base/address.ts";
+import { alertText } from "../../src/base/alert-rows.ts";
+import { Bus } from "../../src/base/bus.ts";
+import { GatewayError } from "../../src/base/errors.ts";
+import { Devices } from "../../src/devices/devices.ts";
+import { NETWORKS } from "../../src/devices/network-record.ts";
+import type { DevicesEvents } from "../../src/devices/updates.ts";
+import type { PolicyPart } from "../../src/killswitch/policy.ts";
+import type { Lan } from "../../src/network/lan.ts";
+import { Store } from "../../src/store/store.ts";
+import { FakeHost } from "../fake/host.ts";
+import { newDirectory } from "../tunnel/directory.ts";
+
+const lan = (name: string, prefix: string): Lan => ({
+  interface: name,
+  prefixes: [prefix, "fe80::/10"].map(mustParsePrefix),
+});
+const [HOME, GUESTS] = [lan("lan0", "192.168.7.0/24"), lan("eth0.20", "192.168.20.0/24")];
+
+class World {
+  readonly alerts: string[] = [];
+  readonly parts: PolicyPart[] = [];
+  readonly warnings: string[] = [];
+  lanBefore: readonly string[] = [];
+  devices: Devices;
+
+  constructor(
+    readonly directory: string,
+    readonly store = Store.open(directory, 0),
+  ) {
+    this.devices = this.fresh();
+  }
+
+  /** As after a restart. */
+  fresh(): Devices {
+    return new Devices({
+      host: new FakeHost(),
+      store: this.store,
+      killSwitch: {
+        update: async (_, { deviceAt: __, ...part }) => void this.parts.push(part),
+        wayTo: () => ({ interfaces: [], overlap: null }),
+      },
+      tunnelNames: () => ["main", "amsterdam"],
+      dhcp: null,
+      events: new Bus<DevicesEvents>(() => {}),
+      alarm: (code, args) => this.alerts.push(`${code}: ${alertText(code, args)}`),
+      lanBefore: () => this.lanBefore,
+      log: { warn: (message) => this.warnings.push(message) },
+    });
+  }
+
+  async start(...lans: Lan[]): Promise<void> {
+    this.devices = this.fresh();
+    await this.devices.reload();
+    await this.see(...lans);
+  }
+
+  async see(...lans: Lan[]): Promise<void> {
+    this.devices.lanIs(lans, "up0");
+    await Bun.sleep(0);
+    await this.devices.networks.restored();
+  }
+
+  get kept(): unknown {
+    return JSON.parse(this.store.read(NETWORKS.key) ?? "null");
+  }
+
+  get networks() {
+    return this.devices.networks.list().networks.map(({ interface: link, exit }) => `${link} ${exit}`);
+  }
+}
+
+let world: World;
+beforeEach(async () => {
+  world = new World(newDirectory());
+  await world.start(HOME);
+});
+afterEach(() => {
+  world.store.close();
+  rmSync(world.directory, { recursive: true });
+});
+
+const refusal = (work: Promise<void>) =>
+  work.then(
+    () => "done",
+    (error: unknown) => (error instanceof GatewayError ? `${error.code}: ${error.message}` : `${error}`),
+  );
+
+test("a home about whose networks nobody has decided keeps nothing and gives the kill switch nothing", async () => {
+  await world.see(HOME, GUESTS);
+  expect(world.kept).toBeNull();
+  expect(world.parts.filter(({ networks }) => networks !== undefined)).toEqual([]);
+  expect(world.networks).toEqual(["eth0.20 main", "lan0 main"]);
+});
+
+describe("a network that appears", () => {
+  test("is blocked, kept and told while the home's default exit is not main", async () => {
+    await world.devices.setDefaultExit("amsterdam");
+    expect(world.kept).toEqual([{ interface: "lan0" }]);
+    await world.see(HOME, GUESTS);
+    expect(world.networks).toEqual(["eth0.20 blocked", "lan0 amsterdam"]);
+    expect(world.kept).toEqual([{ interface: "eth0.20", exit: "blocked" }, { interface: "lan0" }]);
+    expect(world.alerts).toEqual([
+      "network_new: The network eth0.20 is new, and its devices are blocked until you give it an exit: portcullis network eth0.20 exit main",
+    ]);
+    await world.start(HOME, GUESTS);
+    expect(world.networks).toEqual(["eth0.20 blocked", "lan0 amsterdam"]);
+    expect(world.alerts).toHaveLength(1);
+  });
+
+  test("is as the home while that is main, and stays so when another default is chosen", async () => {
+    await world.see(HOME, GUESTS);
+    await world.devices.setDefaultExit("amsterdam");
+    expect(world.networks).toEqual(["eth0.20 amsterdam", "lan0 amsterdam"]);
+    expect(world.alerts).toEqual([]);
+  });
+
+  test("is no network of a former version, whose LAN interfaces are known", async () => {
+    await world.devices.setDefaultExit("blocked");
+    world.store.forget(NETWORKS.key);
+    world.lanBefore = ["lan0"];
+    await world.start(HOME, GUESTS);
+    expect(world.kept).toEqual([{ interface: "eth0.20", exit: "blocked" }, { interface: "lan0" }]);
+    world.store.forget(NETWORKS.key);
+    world.lanBefore = [];
+    await world.start(HOME, GUESTS);
+    expect(world.kept).toEqual([{ interface: "eth0.20" }, { interface: "lan0" }]);
+  });
+
+  test("stays blocked while it cannot be saved, and is told once it is", async () => {
+    await world.devices.setDefaultExit("amsterdam");
+    const { write } = world.store;
+    world.store.write = () => {
+      throw new GatewayError("storage_full", "The disk is full.");
+    };
+    await world.see(HOME, GUESTS);
+    expect([world.kept, world.alerts]).toEqual([[{ interface: "lan0" }], []]);
+    expect(world.parts.at(-1)?.networks?.map((each) => each.interface)).toEqual(["lan0"]);
+    expect(world.warnings.join()).toContain("The disk is full.");
+    world.store.write = write;
+    await world.see(HOME, GUESTS);
+    expect(world.networks).toEqual(["eth0.20 blocked", "lan0 amsterdam"]);
+    expect(world.alerts).toHaveLength(1);
+  });
+});
+
+describe("what people decide about a network", () => {
+  test("is kept while it is gone, and no other interface inherits it", async () => {
+    await world.see(HOME, GUESTS);
+    await world.devices.networks.set("eth0.20", {
+      ...{ name: "Guests", exit: ["amsterdam", "blocked"], page: false, others: true },
+    });
+    await world.start(HOME, lan("eth0.21", "192.168.20.0/24"));
+    // No tunnel is up.
+    expect(world.networks).toEqual(["eth0.20 blocked", "eth0.21 main", "lan0 main"]);
+    expect(world.parts.at(-1)?.networks).toContainEqual({
+      ...{ interface: "eth0.20", exit: { to: "blocked" }, page: false, others: true },
+    });
+    expect(world.devices.networks.list().networks[0]).toMatchObject({
+      ...{ name: "Guests", present: false, exit_order: ["amsterdam", "blocked"], prefixes: [], reaches: [] },
+    });
+  });
+
+  test("is refused with the field that is wrong, and changes nothing", async () => {
+    await world.see(HOME, GUESTS);
+    const { networks } = world.devices;
+    const given = [
+      ["eth9", { name: "Guests" }],
+      ["lan0", {}],
+      ["lan0", { exit: "direct" }],
+      ["lan0", { exit: "berlin" }],
+      ["lan0", { exit: ["blocked", "main"] }],
+      ["lan0", { name: "a/b" }],
+    ] as const;
+    const answers = [];
+    for (const [link, change] of given)
+      answers.push(await refusal(networks.set(link, { ...change } as never)));
+    expect(answers.map((text) => text.split(":").slice(0, 2).join(":"))).toEqual([
+      "not_found: interface",
+      "bad_request: name, exit, page or others is required",
+      "bad_request: exit",
+      "not_found: exit",
+      "bad_request: exit",
+      "bad_request: name",
+    ]);
+    expect(world.kept).toBeNull();
+  });
+
+  test("never takes the page from the last network that has it", async () => {
+    await world.see(HOME, GUESTS);
+    const { networks } = world.devices;
+    await networks.set("eth0.20", { page: false });
+    expect(await refusal(networks.set("lan0", { page: false }))).toContain("bad_request: page");
+    await networks.set("eth0.20", { page: true });
+    expect(await refusal(networks.set("lan0", { page: false }))).toBe("done");
+  });
+
+  test("is forgotten only if the network is gone; when it comes back it is new", async () => {
+    await world.devices.setDefaultExit("amsterdam");
+    await world.see(HOME, GUESTS);
+    const { networks } = world.devices;
+    await networks.set("eth0.20", { exit: "main" });
+    expect(await refusal(networks.forget("eth0.20"))).toContain("is there now");
+    await world.see(HOME);
+    await networks.forget("eth0.20");
+    expect(await refusal(networks.forget("eth0.20"))).toContain("not_found");
+    await world.see(HOME, GUESTS);
+    expect(world.networks).toEqual(["eth0.20 blocked", "lan0 amsterdam"]);
+  });
+
+  test("keeps its tunnel from being removed", async () => {
+    await world.devices.networks.set("lan0", { name: "Home", exit: "amsterdam" });
+    expect(await refusal(world.devices.unlessUsed("amsterdam", async () => {}))).toContain(
+      "amsterdam is the default exit of the network Home",
+    );
+  });
+
+  test("takes effect unsaved if it closes, and not if it opens", async () => {
+    await world.see(HOME, GUESTS);
+    await world.devices.networks.set("eth0.20", { exit: "amsterdam", others: true });
+    world.store.write = () => {
+      throw new GatewayError("storage_full", "The disk is full.");
+    };
+    const { networks } = world.devices;
+    expect(await refusal(networks.set("lan0", { others: true }))).toContain("storage_full");
+    expect(networks.list().networks.find((each) => each.interface === "lan0")?.others).toBe(false);
+    await refusal(networks.set("eth0.20", { exit: "blocked", others: false }));
+    expect(world.networks[0]).toBe("eth0.20 blocked");
+    expect(networks.list().networks[0]?.others).toBe(false);
+  });
+});
+
+test("after a restore of a home with other interfaces, the networks that are here are not new", async () => {
+  world.store.write(NETWORKS.key, JSON.stringify([{ interface: "eth7", exit: "blocked" }]));
+  world.store.write("default_exit", "amsterdam");
+  await world.devices.reload();
+  expect(world.networks).toEqual(["eth7 blocked", "lan0 amsterdam"]);
+});
+
+test("what is kept is read as it was written; an exit that cannot be read is blocked", () => {
+  const text = JSON.stringify([
+    { interface: "eth0.20", name: "Guests", exit: "amsterdam,blocked", page: false, others: true },
+    { interface: "lan0" },
+  ]);
+  expect(NETWORKS.isValid(text)).toBe(true);
+  const [[, odd] = []] = NETWORKS.parse('[{"interface":"a","exit":"direct","page":"yes"}]');
+  expect(odd).toMatchObject({ exit: [{ to: "blocked" }], page: false });
+  expect(NETWORKS.leftOf('[{"interface":"a b"}]')).toEqual({ text: "[]" });
+});
