@@ -102,7 +102,7 @@ class Networks {
       (await this.gateway.api("GET", "/api/networks")).body.networks.map(
         (each: { interface: string }) => each.interface,
       );
-    await until(async () => (await links()).length === 3, WITHIN_MS);
+    await until(async () => (await links()).length === 3, WITHIN_MS).catch(() => assert.fail("no networks"));
     await this.ask("PUT", `/api/networks/${GUESTS.link}`, { name: "Guests", exit: "blocked", page: false });
     await this.ask("PUT", `/api/networks/${THINGS.link}`, { exit: "second", page: false, others: true });
     await this.ask("PUT", "/api/networks/lan0", { others: true });
@@ -232,10 +232,11 @@ class Networks {
 
   private async ask(method: string, path: string, body: unknown): Promise<void> {
     let answer: Answer = { status: 0, body: null };
-    await until(async () => {
+    const asked = until(async () => {
       answer = await this.gateway.api(method, path, body);
       return answer.status === 200;
     }, WITHIN_MS);
+    await asked.catch(() => assert.fail(`${method} ${path}: ${JSON.stringify(answer.body)}`));
   }
 
   private async plug(name: string, card: Card): Promise<void> {
