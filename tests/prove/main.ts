@@ -1,17 +1,22 @@
+import fc from "fast-check";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { shown } from "./counterexample.ts";
-import { mutantsOf } from "./mutants.ts";
-import { type Answer, exampleFor, failed, nameOf, type Proof, proveAll, refuted } from "./proof.ts";
+import { policies } from "./policies.ts";
+import { type Answer, exampleFor, failed, nameOf, type Proof, prove, proveAll } from "./proof.ts";
+import { sortSample } from "./sample.ts";
 import { type State, stateOf } from "./state.ts";
 import { transitions } from "./transitions.ts";
+
+const MINUTE_MS = 60_000;
 
 const [first = "", ...rest] = process.argv.slice(2);
 const isRight = await asked();
 process.exitCode = isRight ? 0 : 1;
 
 function asked(): Promise<boolean> {
-  if (first === "--mutants") return askMutants(rest[0] ?? "connected", Number(rest[1] ?? 1));
+  if (first === "--mutants") return askMutants(Number(rest[0] ?? 10), Number(rest[1] ?? 1), rest.slice(2));
+  if (first === "--random") return askRandom(Number(rest[0] ?? 10), Number(rest[1] ?? Date.now()));
   if (first === "--ruleset") return askRuleset(rest[0] ?? "", rest[1] ?? "");
   return askStates(process.argv.slice(2));
 }
@@ -29,16 +34,21 @@ function policyOf(name: string): Policy {
 }
 
 async function askStates(words: readonly string[]): Promise<boolean> {
-  const isAsked = (name: string) => words.length === 0 || words.some((word) => name.includes(word));
-  const states = Object.entries(POLICIES).map(([name, policy]) => stateOf(name, policy));
-  const asked = [...states, ...transitions()].filter(({ name }) => isAsked(name));
-  // Nothing that was asked holds as little as something that was refuted.
-  if (asked.length === 0) throw new Error(`no state is called ${words.join(" or ")}`);
-  const all = await proveAll(asked, tellProof);
+  const all = await proveAll(statesWith(words, transitions()), tellProof);
   const byProperty = Map.groupBy(all, ({ question, layer }) => `(${question.property}) ${layer}`);
   for (const [property, answers] of [...byProperty].toSorted())
     console.log(`${property}: ${answers.filter(({ holds }) => holds).length} of ${answers.length} hold`);
   return failed(all).length === 0;
+}
+
+/** Nothing that was asked holds as little as something that was refuted. */
+function statesWith(words: readonly string[], more: readonly State[] = []): State[] {
+  const states = Object.entries(POLICIES).map(([name, policy]) => stateOf(name, policy));
+  const found = [...states, ...more].filter(
+    ({ name }) => words.length === 0 || words.some((word) => name.includes(word)),
+  );
+  if (found.length === 0) throw new Error(`no state is called ${words.join(" or ")}`);
+  return found;
 }
 
 async function tellProof({ name }: State, { answers }: Proof, seconds: number): Promise<void> {
@@ -53,18 +63,39 @@ async function tell(answer: Answer): Promise<void> {
   console.log(`  ${layer}: ${nameOf(question)}: ${packet}`);
 }
 
-/** How many the proof refutes; those that it does not are listed, to be sorted by hand. */
-async function askMutants(name: string, every: number): Promise<boolean> {
-  const policy = policyOf(name);
-  const { ruleset } = stateOf(name, policy);
-  const counts = new Map<string, { refuted: number; all: number }>();
-  for (const [at, mutant] of mutantsOf(ruleset).entries()) {
-    if (at % every !== 0) continue;
-    const by = await refuted(stateOf(name, policy, mutant.text));
-    const count = counts.get(mutant.kind) ?? { refuted: 0, all: 0 };
-    counts.set(mutant.kind, { refuted: count.refuted + (by.length > 0 ? 1 : 0), all: count.all + 1 });
-    console.log(`${by.length > 0 ? `refuted by ${by[0]}` : "passes"}: ${mutant.kind}: ${mutant.of}`);
-  }
-  for (const [kind, { refuted, all }] of counts) console.log(`${kind}: ${refuted} of ${all} refuted`);
+/** One policy after another; a number and one minute ask the same one again. */
+async function askRandom(minutes: number, seed: number): Promise<boolean> {
+  const [ends, asked] = [performance.now() + minutes * MINUTE_MS, { policies: 0, failed: 0 }];
+  const worker = async () => {
+    while (performance.now() < ends) {
+      const number = seed + asked.policies++;
+      const [policy] = fc.sample(policies, { seed: number, numRuns: 1 });
+      if (policy === undefined) throw new Error("no policy");
+      const state = stateOf(`policy ${number}`, policy);
+      const { answers } = await proveTold(state);
+      if (failed(answers).length === 0) continue;
+      asked.failed++;
+      console.log(JSON.stringify(policy));
+    }
+  };
+  await Promise.all(Array.from({ length: navigator.hardwareConcurrency }, worker));
+  console.log(`${asked.policies} policies from ${seed} on, ${asked.failed} with a packet`);
+  return asked.failed === 0;
+}
+
+async function proveTold(state: State): Promise<Proof> {
+  const began = performance.now();
+  const proof = await prove(state);
+  await tellProof(state, proof, (performance.now() - began) / 1000);
+  return proof;
+}
+
+/** Every mistake that lets more leave or come in is shown. */
+async function askMutants(minutes: number, seed: number, words: readonly string[]): Promise<boolean> {
+  const table = await sortSample(statesWith(words), seed, minutes * MINUTE_MS, (mutant, { sort, by }) => {
+    if (sort === "named" || sort === "undecided")
+      console.log(`${sort}: ${mutant.state.name}, ${mutant.kind}: ${mutant.of}\n  ${by.join("\n  ")}`);
+  });
+  console.log(table);
   return true;
 }

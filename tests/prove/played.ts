@@ -23,18 +23,14 @@ export interface Played {
 }
 
 /** What of the packet leaves by `oif`, in the sniffer's words: the frames that are no ARP or neighbour discovery. */
-export async function play(
-  state: State,
-  ruleset: string,
-  { iif, oif, packet, model }: Played,
-): Promise<string[]> {
+export async function play(state: State, { iif, oif, packet, model }: Played): Promise<string[]> {
   const [name, outside] = [`pcprove${process.pid}`, `pcproveout${process.pid}`];
   const machine = new LinuxHost();
   for (const each of [name, outside]) await machine.run(["ip", "netns", "add", each]);
   try {
     const gateway = new NamespaceHost(name);
     await build(gateway, outside, state, oif);
-    await gateway.run(["nft", "-f", "-"], { stdin: ruleset });
+    await gateway.run(["nft", "-f", "-"], { stdin: state.ruleset });
     const sniffer = await Sniffer.start(outside, peerOf(oif), { endpoints: [], direction: "in" });
     await inject(outside, peerOf(iif), [frameOf(packet, model)]);
     return (await sniffer.stop()).leaks.filter((leak) =>

@@ -1,7 +1,7 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { long, slow } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
-import { type Mutant, mutantWith } from "./mutants.ts";
+import { type Kind, mutantWith } from "./mutants.ts";
 import { failed, proveAll, questionsOf, refuted } from "./proof.ts";
 import { parseRoutes, parseRules } from "./routing.ts";
 import { parseRuleset } from "./ruleset.ts";
@@ -48,7 +48,7 @@ slow.test.skipIf(isMissing)("the ruleset of the state before is refuted for the 
 });
 
 slow.describe.skipIf(isMissing)("a ruleset is refuted", () => {
-  test.each<[string, Mutant["kind"], string, string]>([
+  test.each<[string, Kind, string, string]>([
     [
       "without the interface of the tunnel",
       "a match less",
@@ -69,8 +69,7 @@ slow.describe.skipIf(isMissing)("a ruleset is refuted", () => {
       "(c) IPv4 gateway > up0, first lo",
     ],
   ])("%s", async (_, kind, of, question) => {
-    const mutant = mutantWith(CONNECTED.ruleset, kind, of);
-    expect(await refuted(stateOf("a mutant", POLICIES.connected, mutant.text))).toContain(question);
+    expect(await refuted(mutantWith(CONNECTED, kind, of).state)).toContain(question);
   });
 });
 

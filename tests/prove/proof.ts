@@ -26,6 +26,7 @@ export interface Answer {
 export interface Proof {
   answers: readonly Answer[];
   learned: readonly Invariant[];
+  walks: Walks;
 }
 
 /** What the firewall proves with any routing, it proves with ours: both layers are asked for the rest only. */
@@ -36,7 +37,7 @@ export async function prove(state: State): Promise<Proof> {
   const rest = firewall.answers.filter(({ holds }) => !holds).map(({ question }) => nameOf(question));
   const both = rest.length === 0 ? [] : (await ask(state, "both layers", rest)).answers;
   const routing = await ask(state, "routing alone");
-  return { answers: [...firewall.answers, ...both, ...routing.answers], learned: firewall.learned };
+  return { ...firewall, answers: [...firewall.answers, ...both, ...routing.answers] };
 }
 
 /** Of several states. While the solver works on one, another is read. */
@@ -86,7 +87,7 @@ export async function ask(state: State, layer: Layer, only: readonly string[] | 
     ...{ question, layer, conditions: conditions[at] ?? [] },
     holds: (found[at] === true) === (question.property === "possible"),
   }));
-  return { answers, learned };
+  return { answers, learned, walks };
 }
 
 /** The plainest counterexample: a connection's first packet, of UDP, from host to host. Such a packet can be played. */

@@ -3,7 +3,8 @@ import type { Policy } from "../../src/killswitch/policy.ts";
 import { isIn } from "./exits.ts";
 import type { Family, Packet } from "./packet.ts";
 import { either, same, type Term, within } from "./terms.ts";
-import type { Walk, Walks } from "./walks.ts";
+import type { Walk } from "./walk.ts";
+import type { Walks } from "./walks.ts";
 
 export interface Question {
   property: "a" | "b" | "c" | "d" | "e" | "f" | "h" | "possible";

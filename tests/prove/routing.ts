@@ -12,6 +12,7 @@ import {
   type Term,
   TRUE,
   Unknown,
+  unknownsOf,
   within,
 } from "./terms.ts";
 
@@ -124,7 +125,7 @@ export class OwnRouting extends AnyRouting {
         left = both(left, no(here));
         continue;
       }
-      for (const [way, condition] of this.inTable(action, flow)) {
+      for (const [way, condition] of unknownsOf(rule.text, () => this.inTable(action, flow))) {
         if (way === "none") left = both(left, either(no(match), condition));
         else add(way, both(here, condition));
       }

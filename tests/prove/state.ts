@@ -5,7 +5,7 @@ import { wantedFor } from "../../src/killswitch/wanted.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
 import { slotIn, tableOf } from "../../src/network/slot.ts";
 import { LAN_ROUTES, NETWORK } from "../killswitch/example.ts";
-import type { Link, Machine } from "./chains.ts";
+import type { Link, Machine } from "./machine.ts";
 import type { Family } from "./packet.ts";
 import { AnyRouting, OwnRouting, parseRoutes, parseRules } from "./routing.ts";
 import { parseRuleset } from "./ruleset.ts";

@@ -17,7 +17,8 @@ export interface Term {
 export class Unknown extends Error {}
 
 const known = new Map<string, Term>();
-let made = 0;
+const numbers = new Map<string, number>();
+let unknowns = { walk: "", rule: "", made: new Map<string, number>() };
 
 export const TRUE = term("true", [], 0, 1n);
 export const FALSE = term("false", [], 0, 0n);
@@ -58,7 +59,33 @@ export function bits(value: bigint | number, width: number): Term {
 
 /** A new unknown of that name: a number of bits, or a Boolean. */
 export function fresh(name: string, width = 0): Term {
-  return term(`|${name}!${++made}|`, [], width);
+  const { walk, rule, made } = unknowns;
+  const whole = `${walk}${rule} ${name}`;
+  const count = (made.get(whole) ?? 0) + 1;
+  made.set(whole, count);
+  return term(`|${whole}!${count}|`, [], width);
+}
+
+/** A walk through another ruleset has the same unknowns, so that the two can be compared. */
+export function unknownsOfWalk<T>(walk: string, make: () => T): T {
+  return named({ walk, rule: "", made: new Map() }, make);
+}
+
+/** Those of a rule stay the same when another is changed. */
+export function unknownsOf<T>(text: string, make: () => T): T {
+  const number = numbers.get(text) ?? numbers.size;
+  numbers.set(text, number);
+  return named({ ...unknowns, rule: ` ${number}` }, make);
+}
+
+function named<T>(within: typeof unknowns, make: () => T): T {
+  const outer = unknowns;
+  unknowns = within;
+  try {
+    return make();
+  } finally {
+    unknowns = outer;
+  }
 }
 
 export function same(one: Term, other: Term | bigint | number): Term {

@@ -1,20 +1,9 @@
 import type { Policy } from "../../src/killswitch/policy.ts";
-import { addressBits } from "./address-bits.ts";
-import { isTranslatedTo, type Machine, passFilters, passNat } from "./chains.ts";
-import { Connections, INVARIANTS, type Invariant, nothingYet, type Zone } from "./connections.ts";
-import {
-  conntrackSays,
-  type Family,
-  hasConnection,
-  isDiscovery,
-  isMulticast,
-  isState,
-  newPacket,
-  type Packet,
-  type Translations,
-} from "./packet.ts";
+import { passFilters, passNat } from "./chains.ts";
+import type { Invariant } from "./connections.ts";
+import type { Machine } from "./machine.ts";
+import { type Family, hasConnection, isDiscovery, isMulticast, newPacket, type Packet } from "./packet.ts";
 import type { Ways } from "./routing.ts";
-import type { Ruleset, Statement } from "./ruleset.ts";
 import {
   bits,
   both,
@@ -22,14 +11,16 @@ import {
   either,
   FALSE,
   fresh,
-  implies,
   no,
   same,
   type Term,
   TRUE,
   Unknown,
+  unknownsOfWalk,
   within,
 } from "./terms.ts";
+import { ownAddresses, Tracking } from "./tracking.ts";
+import { branchOf, newWalk, type Sent, type Walk, type Way } from "./walk.ts";
 
 // The ways of a packet: through the gateway, to it, and from it.
 
@@ -37,26 +28,11 @@ const CONNTRACK = -200;
 const DSTNAT = -100;
 const SRCNAT = 100;
 
-/** A packet at the end of its way, and the condition of getting there. */
-export interface Walk {
-  packet: Packet;
-  arrives: Term;
-  /** What the kernel can produce. */
-  assumed: Term[];
-  /** What is assumed besides, once it has been learned. */
-  learned: Record<Invariant, Term>;
-}
-
-/** Of the gateway's own packet, with the interface that its first route leads to. */
-export interface Sent extends Walk {
-  first: string;
-}
+type Entered = Walk & { ways: Ways };
 
 export class Walks {
-  private readonly translations: Readonly<Record<Family, Translations>>;
-  private readonly own: Readonly<Record<Family, readonly string[]>>;
-  private readonly connections: Connections;
-  private readonly entered = new Map<string, Walk & { ways: Ways }>();
+  private readonly tracking: Tracking;
+  private readonly entered = new Map<string, Entered>();
   private readonly done = new Map<string, Walk>();
   private readonly allSent = new Map<string, Sent[]>();
 
@@ -64,11 +40,7 @@ export class Walks {
     readonly machine: Machine,
     policies: readonly Policy[],
   ) {
-    const addresses = [...machine.links.values()].flatMap((link) => link.addresses);
-    const ofFamily = (family: Family) => addresses.filter((each) => each.includes(":") === (family === 6));
-    this.own = { 4: ofFamily(4), 6: ofFamily(6) };
-    this.translations = { 4: translationsIn(machine, 4), 6: translationsIn(machine, 6) };
-    this.connections = new Connections(policies, oneWayZonesIn(machine));
+    this.tracking = new Tracking(machine, policies);
   }
 
   get links(): readonly string[] {
@@ -81,18 +53,7 @@ export class Walks {
    */
   breaches(): { invariant: Invariant; conditions: readonly Term[] }[] {
     if (this.machine.ruleset === null) return [];
-    const walks = this.all().filter(({ arrives, packet }) => both(arrives, packet.isFirst) !== FALSE);
-    return INVARIANTS.flatMap((invariant) =>
-      walks
-        .filter(({ packet }) => this.connections.meets(invariant, packet, packet) !== TRUE)
-        .map(({ assumed, arrives, packet }) => ({
-          invariant,
-          conditions: [
-            ...[...assumed, arrives, packet.isFirst],
-            no(this.connections.meets(invariant, packet, packet)),
-          ],
-        })),
-    );
+    return [...this.all().values()].flatMap(({ walk }) => this.tracking.breachesBy(walk));
   }
 
   forwarded(family: Family, iif: string, oif: string): Walk {
@@ -109,26 +70,36 @@ export class Walks {
    */
   sent(family: Family, oif: string, bound: string | null = null): Sent[] {
     const key = `${family} ${oif} ${bound}`;
-    const walks = this.allSent.get(key) ?? this.send(family, oif, bound);
+    const walks = this.allSent.get(key) ?? unknownsOfWalk(`sent ${key}`, () => this.send(family, oif, bound));
     this.allSent.set(key, walks);
     return walks;
   }
 
   private once(key: string, make: () => Walk): Walk {
-    const walk = this.done.get(key) ?? make();
+    const walk = this.done.get(key) ?? unknownsOfWalk(key, make);
     this.done.set(key, walk);
     return walk;
   }
 
-  private all(): Walk[] {
+  /** By name. */
+  all(): ReadonlyMap<string, Way> {
     const links = this.links.filter((link) => link !== "lo");
-    return ([4, 6] as const).flatMap((family) =>
+    const of = (name: string, iif: string, oif: string | null, walk: Walk) =>
+      [name, { iif, oif, walk }] as const;
+    const ways = ([4, 6] as const).flatMap((family) =>
       links.flatMap((one) => [
-        this.delivered(family, one),
-        ...links.map((other) => this.forwarded(family, one, other)),
-        ...[null, one].flatMap((bound) => this.sent(family, one, bound)),
+        of(`IPv${family} ${one} > gateway`, one, null, this.delivered(family, one)),
+        ...links.map((other) =>
+          of(`IPv${family} ${one} > ${other}`, one, other, this.forwarded(family, one, other)),
+        ),
+        ...[null, one].flatMap((bound) =>
+          this.sent(family, one, bound).map((walk) =>
+            of(`IPv${family} gateway > ${one}, bound to ${bound}, first ${walk.first}`, "lo", one, walk),
+          ),
+        ),
       ]),
     );
+    return new Map(ways);
   }
 
   private forward(family: Family, iif: string, oif: string): Walk {
@@ -158,14 +129,16 @@ export class Walks {
 
   private send(family: Family, oif: string, bound: string | null): Sent[] {
     const begin = newPacket(family, "lo", fresh("mark", 32));
-    const assumed = [...this.kernel(begin), this.fromOwn(begin)];
+    const begun = newWalk(begin, TRUE, [...this.tracking.begun(begin), this.fromOwn(begin)]);
     const first = this.waysOut(begin, bound, true);
     return this.links.flatMap((link) => {
       const way = first.get(link) ?? FALSE;
       if (way === FALSE) return [];
-      const walk = { packet: { ...begin }, arrives: way, assumed: [...assumed], learned: nothingYet() };
-      const arrives = this.throughOutput(walk, { first: link, oif, bound });
-      return arrives === FALSE ? [] : { ...walk, first: link, arrives: this.leave(walk, arrives, oif) };
+      const walk = { ...branchOf(begun), arrives: way };
+      const arrives = unknownsOfWalk(`sent ${family} ${oif} ${bound} by ${link}`, () =>
+        this.throughOutput(walk, { first: link, oif, bound }),
+      );
+      return arrives === FALSE ? [] : { ...walk, first: link, arrives };
     });
   }
 
@@ -177,10 +150,10 @@ export class Walks {
     const pass = (alive: Term, from: number, below: number) =>
       passFilters(this.machine, packet, alive, { hook: "output", oif: first, from, below });
     const raw = pass(walk.arrives, -Infinity, CONNTRACK);
-    this.track(walk);
+    this.tracking.track(walk);
     const [before, mark] = [packet.dst, packet.mark];
     const tracked = passNat(this.machine, packet, pass(raw, CONNTRACK, DSTNAT), "output", first);
-    this.translateKnown(walk, "dst");
+    this.tracking.translateKnown(walk, "dst");
     const filtered = pass(tracked, DSTNAT, Infinity);
     if (packet.mark !== mark)
       throw new Unknown("a mark that the output chains set, which needs another route");
@@ -188,43 +161,33 @@ export class Walks {
     // nf_nat_ipv4_local_fn compares the connection's addresses, not what the packet had before.
     const isTranslated = both(hasConnection(packet), choose(packet.isReply, packet.isSnat, packet.isDnat));
     const isRoutedAgain = either(no(isSame), isTranslated);
-    if (isRoutedAgain === FALSE) return first === oif ? filtered : FALSE;
-    const again = this.waysOut(packet, bound, false).get(oif) ?? FALSE;
-    return both(filtered, either(first === oif ? isSame : FALSE, both(isRoutedAgain, again)));
+    const again = isRoutedAgain === FALSE ? FALSE : (this.waysOut(packet, bound, false).get(oif) ?? FALSE);
+    const leaves = both(filtered, either(first === oif ? isSame : FALSE, both(isRoutedAgain, again)));
+    return leaves === FALSE ? FALSE : this.leave(walk, leaves, oif);
   }
 
   /** Prerouting, and the look-up after it. */
-  private enter(family: Family, iif: string): Walk & { ways: Ways } {
+  private enter(family: Family, iif: string): Entered {
     const key = `${family} ${iif}`;
-    const known = this.entered.get(key) ?? this.newEntry(family, iif);
+    const known = this.entered.get(key) ?? unknownsOfWalk(`in ${key}`, () => this.newEntry(family, iif));
     this.entered.set(key, known);
-    return {
-      ...known,
-      packet: { ...known.packet },
-      assumed: [...known.assumed],
-      learned: { ...known.learned },
-    };
+    return { ...branchOf(known), ways: known.ways };
   }
 
-  private newEntry(family: Family, iif: string): Walk & { ways: Ways } {
+  private newEntry(family: Family, iif: string): Entered {
     const { machine } = this;
     const packet = newPacket(family, iif, bits(0, 32));
     // They are nobody's: sets have them as the entry that tells that they were not emptied.
     const isSomeones = [packet.mac, packet.dst].map((each) => no(same(each, 0)));
-    const assumed = [...this.kernel(packet), ...isSomeones];
-    const walk = { packet, arrives: TRUE, assumed, learned: nothingYet() };
+    const walk = newWalk(packet, TRUE, [...this.tracking.begun(packet), ...isSomeones]);
     const pass = (alive: Term, from: number, below: number) =>
       passFilters(machine, packet, alive, { hook: "prerouting", oif: null, from, below });
     const raw = pass(TRUE, -Infinity, CONNTRACK);
-    this.track(walk);
+    this.tracking.track(walk);
     const tracked = passNat(machine, packet, pass(raw, CONNTRACK, DSTNAT), "prerouting", null);
-    this.translateKnown(walk, "dst");
+    this.tracking.translateKnown(walk, "dst");
     const arrives = pass(tracked, DSTNAT, Infinity);
     return { ...walk, arrives, ways: machine.routing.lookUp({ ...packet, oif: null, hasPorts: true }) };
-  }
-
-  private kernel(packet: Packet): Term[] {
-    return conntrackSays(packet, this.own[packet.family].map(addressBits), this.translations[packet.family]);
   }
 
   private leave(walk: Walk, alive: Term, oif: string): Term {
@@ -232,71 +195,13 @@ export class Walks {
     const pass = (left: Term, from: number, below: number) =>
       passFilters(this.machine, packet, left, { hook: "postrouting", oif, from, below });
     const left = passNat(this.machine, packet, pass(alive, -Infinity, SRCNAT), "postrouting", oif);
-    this.translateKnown(walk, "src");
+    this.tracking.translateKnown(walk, "src");
     return pass(left, SRCNAT, Infinity);
-  }
-
-  /** nf_conntrack_in: a reply may belong to a connection whose zone is that of its original direction alone. */
-  private track({ packet, assumed, learned }: Walk): void {
-    packet.isPastConntrack = true;
-    if (this.machine.ruleset === null) {
-      assumed.push(no(packet.isDnat), no(packet.isSnat));
-      return;
-    }
-    const other = fresh("reply's zone", 16);
-    assumed.push(either(same(other, 0), this.connections.isOneWay(other)));
-    const isOpen = either(packet.isZoneOneWay, same(packet.zone, 0));
-    packet.zone = choose(both(packet.isReply, isOpen), other, packet.zone);
-    if (packet.iif === "lo") this.attach(packet);
-    for (const invariant of INVARIANTS)
-      if (invariant !== "destination led")
-        learned[invariant] = this.connections.meets(invariant, packet, packet);
-  }
-
-  /** nf_conntrack_attach: the gateway's own errors and resets have the connection of the packet that they are about. */
-  private attach(packet: Packet): void {
-    const isRelated = isState(packet, "related");
-    packet.zone = choose(isRelated, fresh("its zone", 16), packet.zone);
-    packet.isTracked = either(isRelated, packet.isTracked);
-  }
-
-  /** A known connection's packet is translated as its first one was, or back. */
-  private translateKnown({ packet, assumed, learned }: Walk, side: "src" | "dst"): void {
-    const isKnown = both(hasConnection(packet), no(packet.isFirst));
-    const [forth, back] = side === "dst" ? [packet.isDnat, packet.isSnat] : [packet.isSnat, packet.isDnat];
-    const [isForth, isBack] = [both(isKnown, forth, no(packet.isReply)), both(isKnown, back, packet.isReply)];
-    if (isForth === FALSE && isBack === FALSE) return;
-    const [address, port] = [fresh("translated", packet.src.width), fresh("translated port", 16)];
-    if (side === "dst") {
-      // An error goes where the connection's packets go.
-      const begun = { ...packet, ...packet.original, protocol: fresh("protocol", 8), hasPorts: TRUE };
-      const begunPort = fresh("port", 16);
-      const isMade = choose(
-        isState(packet, "related"),
-        isTranslatedTo(this.machine, begun, address, begunPort),
-        isTranslatedTo(this.machine, packet, address, port),
-      );
-      assumed.push(implies(isForth, isMade));
-      const dport = choose(isState(packet, "related"), begunPort, port);
-      learned["destination led"] = implies(
-        isForth,
-        this.connections.meets("destination led", packet, { dst: address, dport }),
-      );
-      // The packet that an error is about came from there, before or after its own translation.
-      const isSentBack = either(same(packet.dst, packet.original.dst), same(packet.dst, address));
-      if (packet.iif === "lo") assumed.push(implies(both(isForth, isState(packet, "related")), isSentBack));
-    }
-    const end = side === "dst" ? packet.original.src : packet.original.dst;
-    assumed.push(implies(isBack, same(address, end)));
-    const isChanged = either(isForth, isBack);
-    packet[side] = choose(isChanged, address, packet[side]);
-    const its = side === "dst" ? "dport" : "sport";
-    packet[its] = choose(isChanged, port, packet[its]);
   }
 
   /** Sockets send from addresses of the gateway, or from none yet. */
   private fromOwn({ src, family }: Packet): Term {
-    const own = this.own[family].map((each) => same(src, addressBits(each)));
+    const own = ownAddresses(this.machine, family).map((each) => same(src, each));
     const near =
       family === 4 ? within(src, 0x7f000000n, 8) : either(within(src, 0xfe80n << 112n, 10), same(src, 1));
     return either(same(src, 0), near, ...own);
@@ -315,34 +220,4 @@ export class Walks {
       ways.set(link, either(ways.get(link) ?? FALSE, both(aside, fresh("by link")), refused));
     return ways;
   }
-}
-
-function oneWayZonesIn({ ruleset, earlier }: Machine): Zone[] {
-  return [...zonesOf(ruleset), ...zonesOf(earlier)];
-}
-
-function zonesOf(ruleset: Ruleset | null): Zone[] {
-  return statementsOf(ruleset).flatMap((each): Zone[] => {
-    if (each.kind !== "zone" || !each.isOneWay) return [];
-    if ("zone" in each.value) return [{ is: Number(each.value.zone) }];
-    if ("offset" in each.value) return [{ from: Number(each.value.offset) }];
-    return (ruleset?.elements.get(each.value.map) ?? []).map(({ value }) => ({ is: Number(value[0]) }));
-  });
-}
-
-/** Where rules for destinations lead to, and whether any changes sources. */
-function translationsIn({ ruleset, earlier }: Machine, family: Family): Translations {
-  const verdicts = [ruleset, earlier]
-    .flatMap(statementsOf)
-    .flatMap((each) => (each.kind === "verdict" ? [each.verdict] : []));
-  const targets = verdicts.flatMap((each) =>
-    each.kind === "dnat" && each.family === family ? [addressBits(each.address)] : [],
-  );
-  return { targets: [...new Set(targets)], masquerades: verdicts.some(({ kind }) => kind === "masquerade") };
-}
-
-function statementsOf(ruleset: Ruleset | null): Statement[] {
-  return [...(ruleset?.chains.values() ?? [])].flatMap(({ rules }) =>
-    rules.flatMap((rule) => rule.statements),
-  );
 }
