@@ -3,6 +3,8 @@ import { atMost, type Measurement, measurementOf } from "./measure.ts";
 import { measurePageCost } from "./page-cost.ts";
 import { measurePageMemory, type Pace } from "./page-memory.ts";
 import { measureOpening, sizeOf } from "./page-opening.ts";
+import { measureScroll } from "./page-scroll.ts";
+import { measureTabs } from "./page-tabs.ts";
 
 export interface PageEffort {
   openings: number;
@@ -29,8 +31,11 @@ export async function measurePage(rig: Rig, effort: PageEffort, pace: Pace): Pro
       aim: atMost(SIZE_KB),
     }),
     ...(await measureOpening(rig, effort.openings)),
+    ...(await measureTabs(rig, effort.openings)),
     ...(await measurePageCost(rig, effort.costs, effort.costMs)),
     ...(await measurePageMemory(rig, effort.updates, pace)),
+    // What it brings would be in the figures of the others.
+    ...(await measureScroll(rig, effort.openings)),
   ];
   await traffic.stop();
   return measurements;
