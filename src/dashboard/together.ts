@@ -13,21 +13,27 @@ interface Wanted {
 
 const SHARED: ReadonlySet<Resource> = new Set<Resource>(PAGE_ANSWERS);
 
-/** Reads `/api/<name>`. What is asked for at the same time is read with one request, as far as the gateway offers that. */
+/**
+ * Reads `/api/<name>`. What is asked for at the same time is read with one request, as far as the gateway offers that; it
+ * goes before the others, because the state of the home is in it.
+ */
 export function readTogether<Name extends Resource>(name: Name, signal: AbortSignal): Promise<Answers[Name]> {
-  if (!SHARED.has(name)) return read(name, signal);
-  if (wanted.length === 0) setTimeout(send);
+  // After all that waits for the same promise, and before the page is drawn.
+  if (wanted.length === 0) queueMicrotask(send);
   return new Promise((resolve) => {
     wanted.push({ name, signal, answered: resolve as Wanted["answered"] });
   });
 }
 
 function send(): void {
-  const all = wanted;
+  const { true: shared = [], false: others = [] } = Object.groupBy(
+    wanted,
+    ({ name }) => `${SHARED.has(name)}`,
+  );
   wanted = [];
-  const [first, ...others] = all;
-  if (first !== undefined && others.length === 0) first.answered(read(first.name, first.signal));
-  else void sendFor(all);
+  if (shared.length > 1) void sendFor(shared);
+  for (const { name, signal, answered } of shared.length > 1 ? others : [...shared, ...others])
+    answered(read(name, signal));
 }
 
 async function sendFor(all: readonly Wanted[]): Promise<void> {

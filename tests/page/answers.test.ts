@@ -120,10 +120,10 @@ test("after an event, what it has made stale is asked again if it is shown, and 
   hide();
 });
 
-test("what is shown at the same time is read with one request, and what is missing there by itself", async () => {
-  const hide = ["schedules", "favourites", "settings"].map((name) => show(name));
-  const [settings, together] = await Promise.all([request(0), request(1)]);
-  expect(asked.map(({ path }) => path)).toEqual(["/api/settings", "/api/page?of=favourites+schedules"]);
+test("what is shown at the same time is read with one request, before the rest; what is missing there by itself", async () => {
+  const hide = ["settings", "schedules", "favourites"].map((name) => show(name));
+  const [together, settings] = await Promise.all([request(0), request(1)]);
+  expect(asked.map(({ path }) => path)).toEqual(["/api/page?of=favourites+schedules", "/api/settings"]);
   settings(Response.json({}));
   together(Response.json({ favourites: { recent: [] } }));
   (await request(2))(refused());
