@@ -29,8 +29,8 @@ beforeAll(async () => {
   [tv, phone] = await Promise.all([LanDevice.plugIn(lab, 1), LanDevice.plugIn(lab, 2)]);
   gateway = await lab.startGateway();
   expect((await gateway.operate("direct", "on")).code).toBe(0);
-  await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
   for (const { namespace } of [tv, phone])
     for (const address of [LAN.gateway4, LAN.gateway6])
       await lab.exec(namespace, ["ping", "-c", "1", address]);
@@ -44,11 +44,6 @@ afterAll(async () => {
   for (const line of [server, ...lines]) line?.stop();
   await lab?.close();
 }, TIMEOUT_MS);
-
-async function ask(method: string, path: string, body?: unknown): Promise<void> {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.body }).toMatchObject({ path, status: 200 });
-}
 
 /** Connections of both families to a host on the internet. */
 async function listening(device: LanDevice): Promise<Line> {
@@ -89,11 +84,11 @@ const MOVES = [
 test.each(MOVES)(
   "moved from %s to %s, a device that sends nothing is told of the end of its connections, and others keep theirs",
   async (from, to) => {
-    await ask("PUT", `/api/devices/${tv.mac}`, { exit: from });
-    await ask("PUT", `/api/devices/${phone.mac}`, { exit: from });
+    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: from });
+    await gateway.ask("PUT", `/api/devices/${phone.mac}`, { exit: from });
     const [own, others] = [await listening(tv), await listening(phone)];
     expect((await trackedOf(tv)).length).toBe(2);
-    await ask("PUT", `/api/devices/${tv.mac}`, { exit: to });
+    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: to });
     await until(() => own.count("ended") === 2, TOLD_WITHIN_MS);
     expect(await trackedOf(tv)).toEqual([]);
     expect([others.count("ended"), (await trackedOf(phone)).length]).toEqual([0, 2]);
@@ -105,7 +100,7 @@ test.each(MOVES)(
 test(
   "a server that goes on sending to a device that was moved to another tunnel is reset",
   async () => {
-    await ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
+    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
     // What it has of earlier moves would be reset as well.
     server.stop();
     server = Line.listen(lab.namespaces.internet, HOST, PORT);
@@ -116,7 +111,7 @@ test(
     const own = await listening(tv);
     await until(() => server.count("begun") >= 2);
     const ended = server.count("ended");
-    await ask("PUT", `/api/devices/${tv.mac}`, { exit: "main" });
+    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "main" });
     await until(() => own.count("ended") === 2, TOLD_WITHIN_MS);
     server.speak();
     await until(() => server.count("ended") >= ended + 2, TOLD_WITHIN_MS);
@@ -127,11 +122,11 @@ test(
 test(
   "a tunnel that is switched to another server tells the devices that only listen",
   async () => {
-    for (const { mac } of [tv, phone]) await ask("PUT", `/api/devices/${mac}`, { exit: "main" });
+    for (const { mac } of [tv, phone]) await gateway.ask("PUT", `/api/devices/${mac}`, { exit: "main" });
     // Two tunnels cannot use one server with the same key.
-    await ask("DELETE", "/api/tunnels/second");
+    await gateway.ask("DELETE", "/api/tunnels/second");
     const own = await listening(tv);
-    await ask("POST", "/api/connect", { server: "box-vpn-2" });
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-2" });
     await until(() => own.count("ended") === 2, TOLD_WITHIN_MS);
   },
   TIMEOUT_MS,

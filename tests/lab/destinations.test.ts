@@ -36,27 +36,20 @@ beforeAll(async () => {
   for (const path of ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"])
     expect((await inside("sysctl", "-qw", `net/${path}=0`)).code).toBe(0);
   gateway = await lab.startGateway();
-  await ask("POST", "/api/custom/add", lab.sandbox.servers[0].customBody);
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
-  await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  await gateway.ask("POST", "/api/custom/add", lab.sandbox.servers[0].customBody);
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
   await gateway.keep();
 }, TIMEOUT_MS);
 beforeEach(() => gateway.reset(), TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);
 
-async function ask(method: string, path: string, body?: unknown) {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.status === 200 ? null : answer.body }).toEqual({
-    ...{ path, status: 200, body: null },
-  });
-  return answer.body;
-}
-
-const assign = (device: Device, exit: string) => ask("PUT", `/api/devices/${macOf(device)}`, { exit });
+const assign = (device: Device, exit: string) =>
+  gateway.ask("PUT", `/api/devices/${macOf(device)}`, { exit });
 /** Returns the rule's id. */
 const lead = async (exit: string, only: readonly Device[] = [], prefixes = HOST): Promise<string> =>
-  (await ask("POST", "/api/destinations", { prefixes, devices: only.map(macOf), exit })).id;
-const remove = (id: string) => ask("DELETE", `/api/destinations/${id}`);
+  (await gateway.ask("POST", "/api/destinations", { prefixes, devices: only.map(macOf), exit })).id;
+const remove = (id: string) => gateway.ask("DELETE", `/api/destinations/${id}`);
 const pageOf = (device: Device) => lab.fetchFrom(namespaceOf(device), PAGE);
 const isRefused = (device: Device) => lab.isRefused(namespaceOf(device), PAGE);
 const allow = async (wanted: "on" | "off") => expect((await gateway.operate("direct", wanted)).code).toBe(0);
@@ -112,12 +105,12 @@ test(
   "a rule whose tunnel is down refuses, and takes no other exit",
   async () => {
     await lead("second");
-    await ask("POST", "/api/tunnels/second/disconnect");
+    await gateway.ask("POST", "/api/tunnels/second/disconnect");
     const seen = await seenDuring(() => Bun.sleep(MOMENT_MS));
     expect(table(seen)).toEqual([REFUSED, REFUSED, REFUSED]);
     expect(seen.leaks).toEqual([]);
     expect(await isRefused(1)).toBe(true);
-    const { destinations } = await ask("GET", "/api/destinations");
+    const { destinations } = await gateway.ask("GET", "/api/destinations");
     expect(destinations).toMatchObject([{ open: false, warning: expect.stringContaining("not connected") }]);
   },
   TIMEOUT_MS,

@@ -34,9 +34,9 @@ beforeAll(async () => {
   website = await Website.start(lab);
   website.show("ads.txt", `0.0.0.0 ${BLOCKED_NAME}\n`);
   gateway = await lab.startGateway({ environment: website.environment });
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
-  await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
-  await ask("PUT", `/api/devices/${device.mac}`, { exit: "second" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  await gateway.ask("PUT", `/api/devices/${device.mac}`, { exit: "second" });
   await gateway.keep();
 }, TEST_MS);
 beforeEach(async () => {
@@ -48,20 +48,11 @@ afterAll(async () => {
   await lab?.close();
 }, TEST_MS);
 
-async function ask(method: string, path: string, body?: unknown): Promise<void> {
-  const { status, body: answer } = await gateway.api(method, path, body);
-  expect({ path, status, answer: status === 200 ? null : answer }).toEqual({
-    path,
-    status: 200,
-    answer: null,
-  });
-}
-
 const dns = async () => (await gateway.api("GET", "/api/dns")).body;
 
 /** The gateway answers questions itself, and has the list. */
 async function turnOn(): Promise<void> {
-  await ask("PUT", "/api/dns/lists", { lists: [{ url: LIST }] });
+  await gateway.ask("PUT", "/api/dns/lists", { lists: [{ url: LIST }] });
   await until(async () => (await dns()).blocked_names === 1, TEST_MS);
   expect(await dns()).toMatchObject({ state: "on", reason: null });
 }
@@ -113,7 +104,7 @@ test(
     expect(website.visits()).toMatchObject([{ path: "ads.txt", from: VPN.vpn1.v4, status: 200 }]);
     expect(await client(BLOCKED_NAME)).toEqual(["NXDOMAIN"]);
     expect(await client(`x.${BLOCKED_NAME}`)).toEqual(["NXDOMAIN"]);
-    await ask("POST", "/api/dns/pause", {});
+    await gateway.ask("POST", "/api/dns/pause", {});
     expect(await client(BLOCKED_NAME)).toEqual([VPN.vpn1.v4]);
     expect((await sniffer.stop()).leaks).toEqual([]);
   },
@@ -153,7 +144,7 @@ test(
       lab.sniff(),
       Wiretap.start(lab.namespaces.vpn1, vpn1, "port 53"),
     ]);
-    await ask("POST", "/api/tunnels/second/disconnect");
+    await gateway.ask("POST", "/api/tunnels/second/disconnect");
     expect(await other("three.whoami.test")).toEqual(["REFUSED"]);
     // The control: the tap sees what leaves there.
     expect(await client("four.whoami.test")).toEqual([VPN.vpn1.v4]);
@@ -201,7 +192,7 @@ test(
       [false, true],
       [false, true],
     ]);
-    await ask("PUT", `/api/devices/${device.mac}`, { exit: "blocked" });
+    await gateway.ask("PUT", `/api/devices/${device.mac}`, { exit: "blocked" });
     expect(await forgeAll("none")).toEqual([
       [false, false],
       [false, false],

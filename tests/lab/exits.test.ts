@@ -45,21 +45,15 @@ beforeAll(async () => {
   for (const path of ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"])
     expect((await inside("sysctl", "-qw", `net/${path}=0`)).code).toBe(0);
   gateway = await lab.startGateway();
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
-  await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
   await gateway.keep();
 }, TIMEOUT_MS);
 beforeEach(() => gateway.reset(), TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);
 
-async function ask(method: string, path: string, body?: unknown): Promise<void> {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.status === 200 ? null : answer.body }).toEqual({
-    ...{ path, status: 200, body: null },
-  });
-}
-
-const assign = (device: Device, exit: string) => ask("PUT", `/api/devices/${macOf(device)}`, { exit });
+const assign = (device: Device, exit: string) =>
+  gateway.ask("PUT", `/api/devices/${macOf(device)}`, { exit });
 /** What most tests begin with: one device by the second tunnel, one by none, and one by main. */
 async function assignAll(): Promise<void> {
   await assign(1, "second");

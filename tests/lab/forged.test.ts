@@ -25,8 +25,8 @@ beforeAll(async () => {
   lab = await createLab({ cards: 2 });
   forger = await Forger.start(lab);
   gateway = await lab.startGateway();
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
-  await ask("POST", "/api/destinations", { names: [RULED], exit: "main" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("POST", "/api/destinations", { names: [RULED], exit: "main" });
   await gateway.keep();
 }, TEST_MS);
 beforeEach(() => gateway.reset(), TEST_MS);
@@ -35,19 +35,16 @@ afterAll(async () => {
   await lab?.close();
 }, TEST_MS);
 
-async function ask(method: string, path: string, body?: unknown) {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status }).toEqual({ path, status: 200 });
-  return answer.body;
-}
-
 const resolve = (name: string) => askGateway(lab.namespaces.client, name);
 
 /** The addresses that the names of the rule have. */
 async function led(): Promise<string[]> {
-  const { devices } = await ask("GET", "/api/devices");
+  const { devices } = await gateway.ask("GET", "/api/devices");
   const client = devices.find(({ addresses }: { addresses: string[] }) => addresses.includes(LAN.client4));
-  const { addresses } = await ask("GET", `/api/destinations/explain?device=${client.id}&name=${RULED}`);
+  const { addresses } = await gateway.ask(
+    "GET",
+    `/api/destinations/explain?device=${client.id}&name=${RULED}`,
+  );
   return addresses;
 }
 

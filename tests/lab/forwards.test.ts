@@ -34,7 +34,7 @@ beforeAll(async () => {
   otherBell = await Doorbell.start(lab, phone.namespace, PORT);
   for (const namespace of [lab.namespaces.vpn1, lab.namespaces.vpn2]) await openPorts(namespace);
   gateway = await lab.startGateway();
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
   await gateway.keep();
 }, TIMEOUT_MS);
 
@@ -70,15 +70,9 @@ async function openPorts(namespace: string): Promise<void> {
   expect(await lab.exec(namespace, ["nft", "-f", "-"], table)).toMatchObject({ code: 0, stderr: "" });
 }
 
-async function ask(method: string, path: string, body?: unknown): Promise<unknown> {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.body }).toMatchObject({ path, status: 200 });
-  return answer.body;
-}
-
 const forward = (protocol: string, external = EXTERNAL) =>
-  ask("PUT", `/api/forwards/${tv.mac}/${protocol}/${PORT}`, { external });
-const unforward = (protocol: string) => ask("DELETE", `/api/forwards/${tv.mac}/${protocol}/${PORT}`);
+  gateway.ask("PUT", `/api/forwards/${tv.mac}/${protocol}/${PORT}`, { external });
+const unforward = (protocol: string) => gateway.ask("DELETE", `/api/forwards/${tv.mac}/${protocol}/${PORT}`);
 
 async function call(
   namespace: string,
@@ -186,14 +180,14 @@ test(
   "the port moves with a switch, closes with the tunnel, and is open again after a restart of the service",
   async () => {
     await forwardBoth();
-    await ask("POST", "/api/connect", { server: "box-vpn-2" });
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-2" });
     await until(async () => (await fromInternet("vpn2")).every((answer) => answer !== null));
     expect(await fromInternet("vpn1")).toEqual(NOBODY);
-    await ask("POST", "/api/disconnect");
+    await gateway.ask("POST", "/api/disconnect");
     rings();
     expect(await fromInternet("vpn2")).toEqual(NOBODY);
     expect(rings()).toEqual([]);
-    await ask("POST", "/api/connect", { server: "box-vpn-1" });
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
     await until(async () => (await fromInternet("vpn1")).every((answer) => answer !== null));
     await gateway.kill("SIGKILL");
     expect(await fromInternet("vpn1")).toEqual(everyCall());
@@ -207,16 +201,16 @@ test(
   "the port moves with the device's exit: replies leave by the same tunnel, and by no other",
   async () => {
     await forwardBoth();
-    await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
-    await ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
+    await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
     rings();
     expect(await fromInternet("vpn1")).toEqual(NOBODY);
     await until(async () => (await fromInternet("vpn2")).every((answer) => answer !== null));
     expect(await fromInternet("vpn1")).toEqual(NOBODY);
-    await ask("PUT", `/api/devices/${tv.mac}`, { exit: "blocked" });
+    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "blocked" });
     rings();
     expect([await fromInternet("vpn1"), await fromInternet("vpn2"), rings()]).toEqual([NOBODY, NOBODY, []]);
-    await ask("PUT", `/api/devices/${tv.mac}`, { exit: null });
+    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: null });
     await until(async () => (await fromInternet("vpn1")).every((answer) => answer !== null));
   },
   TIMEOUT_MS,
@@ -276,7 +270,7 @@ test(
     };
     try {
       await until(async () => (await led()) > 0);
-      await ask("POST", "/api/connect", { server: "box-vpn-2" });
+      await gateway.ask("POST", "/api/connect", { server: "box-vpn-2" });
       await until(async () => (await led()) === 0);
     } finally {
       caller.kill("SIGKILL");
@@ -331,12 +325,12 @@ test(
   "a host of a network that a rule leads to another exit has no answer from the port, until the rule is gone",
   async () => {
     await forwardBoth();
-    await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+    await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
     const rule = { prefixes: ["203.0.113.64/26"], exit: "second" };
-    const { id } = (await ask("POST", "/api/destinations", rule)) as { id: string };
+    const { id } = (await gateway.ask("POST", "/api/destinations", rule)) as { id: string };
     const byFamily = CALLS.map(([, family]) => (family === "v4" ? null : tv.namespace));
     expect(await fromInternet("vpn1")).toEqual(byFamily);
-    await ask("DELETE", `/api/destinations/${id}`);
+    await gateway.ask("DELETE", `/api/destinations/${id}`);
     await until(async () => Bun.deepEquals(await fromInternet("vpn1"), everyCall()));
   },
   TIMEOUT_MS,

@@ -28,7 +28,7 @@ beforeAll(async () => {
   const devices = await Promise.all([1, 2, 3].map((number) => LanDevice.plugIn(lab, number)));
   [camera, tv, phone] = devices;
   gateway = await lab.startGateway();
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
   sightings = await Sightings.start(lab);
   senders = await Promise.all(devices.map((device) => Sender.start(device, 4)));
   await gateway.keep();
@@ -43,12 +43,8 @@ afterEach(() => {
   expect(sightings.take().filter(({ place }) => place === CLEAR)).toEqual([]);
 });
 
-async function ask(method: string, path: string, body?: unknown): Promise<void> {
-  expect(await gateway.api(method, path, body)).toMatchObject({ status: 200 });
-}
-
 const assign = (device: LanDevice | undefined, exit: string) =>
-  ask("PUT", `/api/devices/${device?.mac}`, { exit });
+  gateway.ask("PUT", `/api/devices/${device?.mac}`, { exit });
 
 /** Where packets of these devices were seen that they have sent from now until they have sent enough. */
 async function placesOf(...devices: (LanDevice | undefined)[]): Promise<string[]> {
@@ -66,7 +62,7 @@ async function placesOf(...devices: (LanDevice | undefined)[]): Promise<string[]
 
 /** What the others begin with. */
 async function assignAll(): Promise<void> {
-  await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
   await assign(camera, "blocked");
   await assign(tv, "second");
   expect(await placesOf(tv)).toEqual(["box-vpn-2"]);
@@ -108,7 +104,7 @@ test(
     expect(body.error).toEndWith("The names and exits of devices are as they were.");
     expect(body.connected).toBe(true);
     // The tunnel of that name is lost; a new one is what the TV has.
-    await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+    await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
     await until(async () => Bun.deepEquals(await placesOf(tv), ["box-vpn-2"]));
   },
   TIMEOUT_MS,
@@ -136,7 +132,7 @@ test(
     await gateway.restart();
     await assign(camera, "blocked");
     expect(await placesOf(camera, tv, phone)).toEqual([]);
-    await ask("PUT", "/api/default-exit", { exit: "main" });
+    await gateway.ask("PUT", "/api/default-exit", { exit: "main" });
     expect((await gateway.api("GET", "/api/status")).body.error).toBeNull();
     await until(async () => Bun.deepEquals(await placesOf(phone), ["box-vpn-1"]));
     expect(await placesOf(camera)).toEqual([]);

@@ -27,27 +27,19 @@ let gateway: Gateway;
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway();
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
-  await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
   await gateway.keep();
 }, TEST_MS);
 beforeEach(() => gateway.reset(), TEST_MS);
 afterAll(() => lab?.close(), TEST_MS);
-
-async function ask(method: string, path: string, body?: unknown) {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.status === 200 ? null : answer.body }).toEqual({
-    ...{ path, status: 200, body: null },
-  });
-  return answer.body;
-}
 
 /** A device that has sent nothing is not known. */
 async function clientId(): Promise<string> {
   await lab.exec(lab.namespaces.client, ["ping", "-c1", "-W5", LAN.gateway4]);
   let known: { id: string; addresses: string[] } | undefined;
   await until(async () => {
-    const { devices } = await ask("GET", "/api/devices");
+    const { devices } = await gateway.ask("GET", "/api/devices");
     known = devices.find(({ addresses }: { addresses: string[] }) => addresses.includes(LAN.client4));
     return known !== undefined;
   });
@@ -56,8 +48,8 @@ async function clientId(): Promise<string> {
 
 /** Returns the rule's id. */
 const lead = async (name: string, exit: string, devices: readonly string[] = []): Promise<string> =>
-  (await ask("POST", "/api/destinations", { names: [name], exit, devices })).id;
-const remove = (id: string) => ask("DELETE", `/api/destinations/${id}`);
+  (await gateway.ask("POST", "/api/destinations", { names: [name], exit, devices })).id;
+const remove = (id: string) => gateway.ask("DELETE", `/api/destinations/${id}`);
 const page = () => lab.fetchFrom(lab.namespaces.client, PAGE);
 
 const resolve = (name: string, type: "A" | "PTR" = "A") => askGateway(lab.namespaces.client, name, type);
@@ -94,7 +86,7 @@ const NOTHING = { asked: false, used: false };
 test(
   "positive control: without a rule, question and traffic are seen at the device's exit",
   async () => {
-    await ask("PUT", "/api/dns/lists", { lists: [{ url: "https://nowhere.test/list" }] });
+    await gateway.ask("PUT", "/api/dns/lists", { lists: [{ url: "https://nowhere.test/list" }] });
     const seen = await seenDuring(async () => {
       expect(await resolve(`www.${HOST}`)).toEqual([INTERNET.host4]);
       expect(await page()).toContain(VPN.vpn1.v4);
@@ -118,10 +110,19 @@ test(
     });
     expect(seen).toEqual({ first: NOTHING, second: ALL, leaks: [] });
     const id = await clientId();
-    expect(await ask("GET", `/api/destinations/explain?device=${id}&name=www.${HOST}`)).toMatchObject({
-      ...{ by: HOST, exit: "second", open: true, in_kernel: true, addresses: [INTERNET.host4], advice: null },
-      asked_at: expect.any(String),
-    });
+    expect(await gateway.ask("GET", `/api/destinations/explain?device=${id}&name=www.${HOST}`)).toMatchObject(
+      {
+        ...{
+          by: HOST,
+          exit: "second",
+          open: true,
+          in_kernel: true,
+          addresses: [INTERNET.host4],
+          advice: null,
+        },
+        asked_at: expect.any(String),
+      },
+    );
   },
   TEST_MS,
 );
@@ -195,11 +196,11 @@ test(
     const id = await lead(HOST, "second");
     await resolve(HOST);
     const seen = await seenDuring(async () => {
-      await ask("POST", "/api/tunnels/second/disconnect");
+      await gateway.ask("POST", "/api/tunnels/second/disconnect");
       expect(await resolve(`a.${HOST}`)).toEqual(["REFUSED"]);
       // Its address is remembered, and not reached by another exit.
       expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
-      await ask("PATCH", `/api/destinations/${id}`, { exit: "blocked" });
+      await gateway.ask("PATCH", `/api/destinations/${id}`, { exit: "blocked" });
       expect(await resolve(`a.${HOST}`)).toEqual(["NXDOMAIN"]);
       expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
     });
@@ -213,7 +214,7 @@ test(
   async () => {
     await lead("elsewhere.test", "second");
     const id = await clientId();
-    await ask("PUT", `/api/devices/${id}`, { name: "TV" });
+    await gateway.ask("PUT", `/api/devices/${id}`, { name: "TV" });
     const reverse = (address: string) => `${address.split(".").reverse().join(".")}.in-addr.arpa`;
     const seen = await seenDuring(async () => {
       expect(await resolve("tv.home.arpa")).toEqual([LAN.client4]);
@@ -227,7 +228,10 @@ test(
       await page();
     }, / (a|ptr)\? .*(tv|nas|home\.arpa|in-addr\.arpa)/);
     expect(seen).toEqual({ first: { asked: false, used: true }, second: NOTHING, leaks: [] });
-    const { why, rule } = await ask("GET", `/api/destinations/explain?device=${id}&name=nas.home.arpa`);
+    const { why, rule } = await gateway.ask(
+      "GET",
+      `/api/destinations/explain?device=${id}&name=nas.home.arpa`,
+    );
     expect([why, rule]).toEqual([expect.stringContaining("which the gateway answers itself"), null]);
   },
   TEST_MS,
@@ -259,7 +263,7 @@ test(
         expect(website.visits()).toMatchObject([{ path: "dns-query", from: VPN.vpn1.v4, status: 200 }]);
       });
       expect(seen).toEqual({ first: { asked: false, used: true }, second: NOTHING, leaks: [] });
-      await ask("POST", "/api/destinations", { prefixes: [`${INTERNET.host4}/32`], exit: "second" });
+      await gateway.ask("POST", "/api/destinations", { prefixes: [`${INTERNET.host4}/32`], exit: "second" });
       const led = await seenDuring(async () => expect(await browse()).toContain(VPN.vpn2.v4));
       expect(led).toEqual({ first: NOTHING, second: { asked: false, used: true }, leaks: [] });
       // Positive control: whoever asks the gateway is led by the name.
@@ -280,10 +284,10 @@ test(
     const odd = await OddResolver.start(lab);
     try {
       const body = { ...lab.sandbox.servers[0].customBody, name: "odd" };
-      await ask("POST", "/api/custom/add", { ...body, dns: `${ODD_RESOLVER},${TUNNEL.server4}` });
-      await ask("PUT", "/api/tunnels/odd", { provider: "custom", server: "odd" });
+      await gateway.ask("POST", "/api/custom/add", { ...body, dns: `${ODD_RESOLVER},${TUNNEL.server4}` });
+      await gateway.ask("PUT", "/api/tunnels/odd", { provider: "custom", server: "odd" });
       expect(await resolve(HOST)).toEqual([INTERNET.host4]);
-      await ask("PUT", `/api/devices/${await clientId()}`, { exit: "odd" });
+      await gateway.ask("PUT", `/api/devices/${await clientId()}`, { exit: "odd" });
       const answered = async () => {
         const found: string[] = [];
         for (const each of ODDITIES) {
@@ -294,7 +298,7 @@ test(
         return found;
       };
       expect(await answered()).toEqual(["nothing", "case", "edns", "truncated"]);
-      await ask("PUT", "/api/dns/lists", { lists: [{ url: "https://nowhere.test/list" }] });
+      await gateway.ask("PUT", "/api/dns/lists", { lists: [{ url: "https://nowhere.test/list" }] });
       const seen = await seenDuring(async () => expect(await answered()).toEqual([...ODDITIES]));
       expect(seen.leaks).toEqual([]);
     } finally {

@@ -38,7 +38,7 @@ beforeAll(async () => {
   bell = await Doorbell.start(lab, tv.namespace, PORT);
   phoneBell = await Doorbell.start(lab, phone.namespace, PORT);
   gateway = await lab.startGateway(options);
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
   await gateway.keep();
 }, TIMEOUT_MS);
 
@@ -65,12 +65,6 @@ afterAll(async () => {
   await lab?.close();
 }, TIMEOUT_MS);
 
-async function ask(method: string, path: string, body?: unknown): Promise<unknown> {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.body }).toMatchObject({ path, status: 200 });
-  return answer.body;
-}
-
 /** What `natpmpc` prints, and its exit code. */
 async function natpmpc(device: LanDevice, ...words: string[]): Promise<{ code: number; text: string }> {
   const { code, stdout, stderr } = await lab.exec(device.namespace, [
@@ -96,7 +90,7 @@ const fromInternet = (server: keyof typeof VPN, port: number) =>
   lab.fetchFrom(lab.namespaces.internet, `http://${VPN[server].v4}:${port}/`);
 
 async function forwards(): Promise<Forward[]> {
-  return ((await ask("GET", "/api/forwards")) as { forwards: Forward[] }).forwards;
+  return ((await gateway.ask("GET", "/api/forwards")) as { forwards: Forward[] }).forwards;
 }
 
 /** Waits until the forwards are as they should be; the interface limits how often it is asked. */
@@ -246,14 +240,14 @@ test(
   async () => {
     const port = FIRST.vpn1;
     await mapTv();
-    await ask("POST", "/api/connect", { server: "box-vpn-2" });
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-2" });
     // The other server gives it the same number, which it asks for.
     await until(async () => (await fromInternet("vpn2", port)) === tv.namespace);
     expect(await fromInternet("vpn1", port)).toBeNull();
     expect(other.asked.at(-1)).toStartWith("10.64.0.2 ");
-    await ask("POST", "/api/custom/add", lab.sandbox.servers[0].customBody);
-    await ask("PUT", "/api/tunnels/second", { provider: "custom", server: "custom-1" });
-    await ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
+    await gateway.ask("POST", "/api/custom/add", lab.sandbox.servers[0].customBody);
+    await gateway.ask("PUT", "/api/tunnels/second", { provider: "custom", server: "custom-1" });
+    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
     await eventually(([first]) => first?.tunnel === "second" && first.state === "open");
     const [moved] = await forwards();
     expect(await fromInternet("vpn1", moved?.external ?? 0)).toBe(tv.namespace);
@@ -266,7 +260,7 @@ test(
 test(
   "without a tunnel a device hears of a failure of the network, and without --port-mapping of nothing that listens",
   async () => {
-    await ask("POST", "/api/disconnect");
+    await gateway.ask("POST", "/api/disconnect");
     const { code, text } = await map(phone);
     expect([code === 0, text]).toEqual([false, expect.stringContaining("network failure")]);
     delete options.flags;

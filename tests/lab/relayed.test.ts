@@ -68,23 +68,17 @@ const isAt = (server: string, transport: string) => async () => {
   return found.connected && found.server === server && found.transport === transport;
 };
 
-async function ask(method: string, path: string, body?: unknown) {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.body }).toMatchObject({ path, status: 200 });
-  return answer.body;
-}
-
 test.each(TRANSPORTS)(
   "failover replaces a dead server by another one, which is reached by %s as the first was",
   async (transport) => {
-    await ask("PUT", "/api/settings", { failover: true });
-    await ask("POST", "/api/connect", { server: "box-vpn-1", transport });
+    await gateway.ask("PUT", "/api/settings", { failover: true });
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-1", transport });
     const traffic = await lab.traffic(lab.namespaces.client);
     await traffic.sends(ENOUGH);
     await cableOf("vpn1", "down");
     await until(isAt("box-vpn-2", transport), REPLACED_WITHIN_MS);
     expect(await seenAs()).toBe(VPN.vpn2.v4);
-    const { tunnels } = await ask("GET", "/api/tunnels");
+    const { tunnels } = await gateway.ask("GET", "/api/tunnels");
     expect(tunnels[0]).toMatchObject({ wanted_transport: transport });
     await traffic.stop();
   },
@@ -98,7 +92,7 @@ test(
       { server: "box-vpn-1", transport: "lwo" },
       { server: "box-vpn-2", transport: "udp2tcp" },
     ];
-    await ask("POST", "/api/connect", { targets, back_after_minutes: 1 });
+    await gateway.ask("POST", "/api/connect", { targets, back_after_minutes: 1 });
     expect(await status()).toMatchObject({ server: "box-vpn-1", transport: "lwo", port: LWO_PORT });
     const traffic = await lab.traffic(lab.namespaces.client);
     await traffic.sends(ENOUGH);
@@ -117,19 +111,19 @@ test(
 test(
   "a schedule moves a tunnel to another server by the same way",
   async () => {
-    await ask("POST", "/api/connect", { server: "Sweden", transport: "lwo" });
+    await gateway.ask("POST", "/api/connect", { server: "Sweden", transport: "lwo" });
     const { server: before } = await status();
     const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
     await traffic.sends(ENOUGH);
-    const { time_zone } = await ask("GET", "/api/schedules");
+    const { time_zone } = await gateway.ask("GET", "/api/schedules");
     const time = Temporal.Now.zonedDateTimeISO(time_zone).add({ minutes: 1 }).toPlainTime();
     const at = time.toString({ smallestUnit: "minute" });
-    await ask("PUT", "/api/schedules/move", { tunnel: "main", at });
+    await gateway.ask("PUT", "/api/schedules/move", { tunnel: "main", at });
     const other = before === "box-vpn-1" ? "box-vpn-2" : "box-vpn-1";
     await until(isAt(other, "lwo"), 3 * MINUTE_MS);
     await traffic.sends(ENOUGH);
     expect((await traffic.stop()).udp?.lost).toEqual([]);
-    const { schedules } = await ask("GET", "/api/schedules");
+    const { schedules } = await gateway.ask("GET", "/api/schedules");
     expect(schedules).toMatchObject([{ name: "move", error: null }]);
   },
   TIMEOUT_MS,
@@ -138,17 +132,21 @@ test(
 test(
   "a remote phone leaves by relayed tunnels, not at all while the service is gone, and by them again after that",
   async () => {
-    await ask("POST", "/api/connect", { server: "box-vpn-1", transport: "lwo" });
-    await ask("PUT", "/api/tunnels/tv", { server: "box-vpn-2", provider: "managed", transport: "udp2tcp" });
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-1", transport: "lwo" });
+    await gateway.ask("PUT", "/api/tunnels/tv", {
+      server: "box-vpn-2",
+      provider: "managed",
+      transport: "udp2tcp",
+    });
     await invite("phone");
     expect(await phone.seenAs()).toBe(VPN.vpn1.v4);
     await give("phone", "tv");
     expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
     await give("phone", "main");
-    await ask("DELETE", "/api/tunnels/tv");
+    await gateway.ask("DELETE", "/api/tunnels/tv");
     const traffic = await lab.traffic(phone.namespace);
     await traffic.sends(ENOUGH);
-    await ask("POST", "/api/connect", { server: "box-vpn-2", transport: "udp2tcp" });
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-2", transport: "udp2tcp" });
     await traffic.sends(ENOUGH);
     expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
     await gateway.kill("SIGKILL");
@@ -173,9 +171,9 @@ async function invite(name: string): Promise<void> {
 }
 
 async function give(name: string, exit: string): Promise<void> {
-  const { devices } = await ask("GET", "/api/devices");
+  const { devices } = await gateway.ask("GET", "/api/devices");
   const { id } = devices.find((each: { name: string }) => each.name === name);
-  await ask("PUT", `/api/devices/${encodeURIComponent(id)}`, { exit });
+  await gateway.ask("PUT", `/api/devices/${encodeURIComponent(id)}`, { exit });
 }
 
 test(
@@ -188,10 +186,10 @@ test(
     });
     expect(wireguard).toBeGreaterThan(0);
     // Positive control.
-    await ask("POST", "/api/connect", { server: "box-vpn-1", transport: "lwo" });
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-1", transport: "lwo" });
     await invite("other");
     expect(await phone.seenAs()).toBe(VPN.vpn1.v4);
-    const { devices } = await ask("GET", "/api/devices");
+    const { devices } = await gateway.ask("GET", "/api/devices");
     const [own] = devices.find((each: { name: string }) => each.name === "other").addresses;
     await gateway.expose();
     const traffics = await Promise.all(

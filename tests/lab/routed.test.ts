@@ -46,8 +46,8 @@ beforeAll(async () => {
   for (const path of ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"])
     expect((await inside("sysctl", "-qw", `net/${path}=0`)).code).toBe(0);
   gateway = await lab.startGateway();
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
-  await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
   for (const prefix of [OFFICE.prefix, OFFICE.prefix6]) await assign(prefix, "second");
   for (const prefix of [CAMERAS.prefix, CAMERAS.prefix6]) await assign(prefix, "blocked");
   await gateway.keep();
@@ -110,15 +110,8 @@ async function build(): Promise<void> {
   }
 }
 
-async function ask(method: string, path: string, body?: unknown): Promise<void> {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.status === 200 ? null : answer.body }).toEqual({
-    ...{ path, status: 200, body: null },
-  });
-}
-
 const assign = (prefix: string, exit: string) =>
-  ask("PUT", `/api/devices/${encodeURIComponent(prefix)}`, { exit });
+  gateway.ask("PUT", `/api/devices/${encodeURIComponent(prefix)}`, { exit });
 const row = async (id: string) =>
   (await gateway.api("GET", "/api/devices")).body.devices.find((device: { id: string }) => device.id === id);
 const routes = async (verb: "add" | "del") => {
@@ -196,7 +189,7 @@ test(
     expect(await asked()).toBe(0);
     await routes("add");
     await until(async () => !(await gone()));
-    await ask("DELETE", `/api/devices/${encodeURIComponent(CAMERAS.prefix)}`);
+    await gateway.ask("DELETE", `/api/devices/${encodeURIComponent(CAMERAS.prefix)}`);
     expect(await asked()).toBe(0);
     await asking.stop();
   },
@@ -226,7 +219,7 @@ test(
   "the gateway's own resolver takes the questions of a network from its router only, and asks by the network's exit",
   async () => {
     await useRoutes();
-    await ask("PUT", "/api/dns/lists", { lists: [], block_doh: true });
+    await gateway.ask("PUT", "/api/dns/lists", { lists: [], block_doh: true });
     await until(async () => (await gateway.api("GET", "/api/dns")).body.state === "on");
     const { vpn1, vpn2 } = lab.sandbox.serverInterfaces;
     const taps = await Promise.all([

@@ -19,17 +19,14 @@ beforeAll(async () => {
   lab = await createLab({ cards: 2 });
   server = await Website.start(lab);
   gateway = await lab.startGateway({ environment: server.environment });
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
-  await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
 }, TIMEOUT_MS);
 afterAll(async () => {
   await server?.stop();
   await lab?.close();
 }, TIMEOUT_MS);
 
-async function ask(method: string, path: string, body?: unknown): Promise<void> {
-  expect((await gateway.api(method, path, body)).status).toBe(200);
-}
 const measure = (body: object) => gateway.api("POST", "/api/speed-tests", body);
 const list = async () => (await gateway.api("GET", "/api/speed-tests")).body;
 const running = async (): Promise<RunningSpeedTest | null> => (await list()).running;
@@ -69,7 +66,7 @@ test(
 test(
   "the sniffer sees the same request if it leaves outside the tunnel (positive control)",
   async () => {
-    await ask("POST", "/api/disconnect");
+    await gateway.ask("POST", "/api/disconnect");
     expect((await gateway.operate("killswitch", "off")).code).toBe(0);
     const sniffer = await lab.sniff();
     const curl = ["curl", "-sk", "-m", "2", "-o", "/dev/null", `https://${INTERNET.host4}/small`];
@@ -84,7 +81,7 @@ test(
     expect((await measure({ url: ENDLESS, tunnel: "second", megabytes: 1 })).status).toBe(200);
     expect((await bound.stop()).leaks).toEqual([]);
     expect((await gateway.operate("killswitch", "on")).code).toBe(0);
-    await ask("POST", "/api/connect", { server: "box-vpn-1" });
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
   },
   TIMEOUT_MS,
 );
@@ -121,9 +118,9 @@ test(
     await until(async () => ((await running())?.bytes ?? 0) > 0);
     expect((await measure(long)).body.error).toBe("another speed test is under way; wait for its end");
     // What happens to another tunnel does not end it.
-    await ask("POST", "/api/connect", { server: "box-vpn-1" });
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
     expect(await running()).not.toBeNull();
-    await ask("POST", "/api/tunnels/second/disconnect");
+    await gateway.ask("POST", "/api/tunnels/second/disconnect");
     expect((await first).body.error).toBe("the tunnel has changed, so the speed test has ended");
     expect(await running()).toBeNull();
     const left = new AbortController();

@@ -26,19 +26,12 @@ beforeAll(async () => {
   gateway = await lab.startGateway();
   for (const [index, { customBody }] of lab.sandbox.servers.entries()) {
     const { v4, v6 } = index === 0 ? RESOLVERS.vpn1 : RESOLVERS.vpn2;
-    await ask("POST", "/api/custom/add", { ...customBody, dns: `${v4},${v6}` });
+    await gateway.ask("POST", "/api/custom/add", { ...customBody, dns: `${v4},${v6}` });
   }
   await gateway.keep();
 }, TEST_MS);
 beforeEach(() => gateway.reset(), TEST_MS);
 afterAll(() => lab?.close(), TEST_MS);
-
-async function ask(method: string, path: string, body?: unknown): Promise<void> {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.status === 200 ? null : answer.body }).toEqual({
-    ...{ path, status: 200, body: null },
-  });
-}
 
 interface Pair {
   servers: readonly [string, string];
@@ -111,8 +104,8 @@ for (const [provider, pair, title] of [
   test(
     `a switch of main to a server with ${title} leaves no question to the gateway unanswered`,
     async () => {
-      await ask("POST", `/api/provider/${provider}`);
-      const connect = (server: string) => ask("POST", "/api/connect", { server });
+      await gateway.ask("POST", `/api/provider/${provider}`);
+      const connect = (server: string) => gateway.ask("POST", "/api/connect", { server });
       await connect(pair.servers[0]);
       await askDuring(pair, connect);
     },
@@ -122,9 +115,10 @@ for (const [provider, pair, title] of [
 test(
   "and so does a switch of another tunnel",
   async () => {
-    const move = (server: string) => ask("PUT", "/api/tunnels/second", { provider: "custom", server });
+    const move = (server: string) =>
+      gateway.ask("PUT", "/api/tunnels/second", { provider: "custom", server });
     await move(CUSTOM.servers[0]);
-    await ask("PUT", "/api/default-exit", { exit: "second" });
+    await gateway.ask("PUT", "/api/default-exit", { exit: "second" });
     await askDuring(CUSTOM, move);
   },
   TEST_MS,

@@ -25,22 +25,14 @@ beforeAll(async () => {
   lab = await createLab({ cards: 2, computers: 3 });
   forger = await Forger.start(lab);
   gateway = await lab.startGateway();
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
-  await ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
   [laptop, tv, camera] = lab.sandbox.computers as [Computer, Computer, Computer];
 }, TEST_MS);
 afterAll(async () => {
   await forger?.stop();
   await lab?.close();
 }, TEST_MS);
-
-async function ask(method: string, path: string, body?: unknown) {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.status === 200 ? null : answer.body }).toEqual({
-    ...{ path, status: 200, body: null },
-  });
-  return answer.body;
-}
 
 const resolve = ({ namespace }: Computer) => askGateway(namespace, NAME);
 const reach = ({ namespace }: Computer, address: string) =>
@@ -74,7 +66,7 @@ const NOTHING = { asked: 0, toTrue: false, toForged: false };
 test(
   "positive control: without rules, all three ask and leave by the exit of the device",
   async () => {
-    await ask("PUT", "/api/dns/lists", { lists: [], block_doh: true });
+    await gateway.ask("PUT", "/api/dns/lists", { lists: [], block_doh: true });
     const seen = await seenDuring(async () => {
       for (const computer of [laptop, tv, camera]) {
         expect(await resolve(computer)).toEqual([FORGED]);
@@ -97,7 +89,7 @@ test(
       [camera, "blocked"],
     ] as const;
     for (const [{ mac }, exit] of rules)
-      await ask("POST", "/api/destinations", { names: [NAME], devices: [mac], exit });
+      await gateway.ask("POST", "/api/destinations", { names: [NAME], devices: [mac], exit });
     const bySecond = await seenDuring(async () => {
       for (let time = 0; time < TIMES; time += 1) expect(await resolve(laptop)).toEqual([INTERNET.host4]);
       await reach(laptop, INTERNET.host4);

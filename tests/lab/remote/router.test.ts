@@ -35,7 +35,7 @@ beforeAll(async () => {
   phone = await Phone.onTheRoad(lab, 1);
   bell = await Doorbell.start(lab, lab.namespaces.client, BELL);
   gateway = await lab.startGateway();
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
   await gateway.keep();
 }, TIMEOUT_MS);
 
@@ -62,13 +62,7 @@ afterAll(async () => {
   await lab?.close();
 }, TIMEOUT_MS);
 
-async function ask(method: string, path: string, body?: unknown) {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.body }).toMatchObject({ path, status: 200 });
-  return answer.body;
-}
-
-const remote = (): Promise<RemoteStatus> => ask("GET", "/api/remote");
+const remote = (): Promise<RemoteStatus> => gateway.ask("GET", "/api/remote");
 
 /** Waits for the router's answer, for which a busy machine needs longer than the command waits. */
 async function turnOn(...flags: string[]): Promise<RemoteStatus> {
@@ -252,7 +246,7 @@ test(
       error: expect.stringContaining("100.64.3.1 cannot be reached from the internet"),
       ways: [{ state: "closed", protocol: "nat-pmp" }],
     });
-    const { checks } = await ask("GET", "/api/checks");
+    const { checks } = await gateway.ask("GET", "/api/checks");
     expect(checks.find(({ id }: { id: string }) => id === "remote")).toMatchObject({
       result: "fault",
       advice: expect.stringContaining(`UDP port ${PORT} to ${UPLINK.gateway4}, port ${PORT}`),

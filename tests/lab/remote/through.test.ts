@@ -41,25 +41,19 @@ beforeAll(async () => {
   }
   gateway = await lab.startGateway();
   const { customBody } = lab.sandbox.servers[0];
-  await ask("POST", "/api/custom/add", customBody);
-  await ask("PUT", "/api/tunnels/amsterdam", { provider: "custom", server: customBody.name });
+  await gateway.ask("POST", "/api/custom/add", customBody);
+  await gateway.ask("PUT", "/api/tunnels/amsterdam", { provider: "custom", server: customBody.name });
 }, TIMEOUT_MS);
 
 beforeEach(async () => {
   for (const phone of phones) await phone.hangsUp();
-  await ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
 }, TIMEOUT_MS);
 
 afterAll(async () => {
   bell?.stop();
   await lab?.close();
 }, TIMEOUT_MS);
-
-async function ask(method: string, path: string, body?: unknown) {
-  const answer = await gateway.api(method, path, body);
-  expect({ path, status: answer.status, body: answer.body }).toMatchObject({ path, status: 200 });
-  return answer.body;
-}
 
 /** The phone takes the file. */
 async function invite(phone: Phone, name: string, exit: string): Promise<string> {
@@ -86,7 +80,7 @@ test(
     expect(refused.code).not.toBe(0);
     expect(refused.stderr).toContain("opens no port");
     expect(refused.stderr).toContain("--port");
-    expect((await ask("GET", "/api/remote")).on).toBe(false);
+    expect((await gateway.ask("GET", "/api/remote")).on).toBe(false);
     const provider = await NatPmpProvider.start(lab, "vpn1", 40_001, VPN.vpn1.v4);
     try {
       const on = await gateway.operate("remote", "on", "--through", "main");
@@ -96,13 +90,13 @@ test(
       expect(file).toContain(`Endpoint = ${VPN.vpn1.v4}:40001\n`);
       expect([await phone.seenAs(), await isHome(phone)]).toEqual([VPN.vpn1.v4, true]);
       provider.restart();
-      await ask("POST", "/api/disconnect");
-      expect((await ask("GET", "/api/remote")).endpoint).toBeNull();
-      await ask("POST", "/api/connect", { server: "box-vpn-1" });
-      await until(async () => (await ask("GET", "/api/remote")).endpoint !== null);
-      const { endpoint, error } = await ask("GET", "/api/remote");
+      await gateway.ask("POST", "/api/disconnect");
+      expect((await gateway.ask("GET", "/api/remote")).endpoint).toBeNull();
+      await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
+      await until(async () => (await gateway.ask("GET", "/api/remote")).endpoint !== null);
+      const { endpoint, error } = await gateway.ask("GET", "/api/remote");
       expect([endpoint === `${VPN.vpn1.v4}:40001`, error]).toEqual([false, null]);
-      const { public_key } = await ask("GET", "/api/remote");
+      const { public_key } = await gateway.ask("GET", "/api/remote");
       await phone.run(["wg", "set", phone.link, "peer", public_key, "endpoint", endpoint]);
       await until(() => isHome(phone));
       expect(await gateway.operate("remote", "off")).toMatchObject({ code: 0 });
@@ -131,7 +125,7 @@ test(
       phones.map(({ namespace }) => lab.traffic(namespace, { kinds: ["udp", "web"], intervalMs: OFTEN_MS })),
     );
     for (const stream of streams) await stream.sends(50);
-    await ask("POST", "/api/connect", { server: "box-vpn-2" });
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-2" });
     for (const stream of streams) await stream.sends(100);
     // At once by an answer that was under way, or by the handshake that the gateway begins after 15 s of silence.
     for (const phone of phones) await until(async () => (await calls(phone)) === VPN.vpn2.v4);
@@ -141,10 +135,10 @@ test(
     expect(Object.keys(ofMain?.web?.seenAs ?? {}).toSorted()).toEqual([VPN.vpn1.v4, VPN.vpn2.v4]);
     expect(Object.keys(ofOther?.web?.seenAs ?? {})).toEqual([VPN.vpn1.v4]);
     // What a phone that calls anew must be told.
-    expect((await ask("GET", "/api/remote")).endpoint).toBe(`${VPN.vpn2.v4}:${PORT}`);
+    expect((await gateway.ask("GET", "/api/remote")).endpoint).toBe(`${VPN.vpn2.v4}:${PORT}`);
     expect((await sniffer.count()).leaks).toEqual([]);
     // Positive control: when devices come in by the uplink, the sniffer sees WireGuard's answers to them.
-    const { public_key } = await ask("GET", "/api/remote");
+    const { public_key } = await gateway.ask("GET", "/api/remote");
     const byUplink = await gateway.operate("remote", "on", "--endpoint", ROUTER.public4, "--port", `${PORT}`);
     expect(byUplink).toMatchObject({ code: 0, stderr: "" });
     const endpoint = ["endpoint", `${ROUTER.public4}:${PORT}`];

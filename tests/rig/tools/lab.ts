@@ -311,6 +311,13 @@ export class Gateway {
     return { status, body: parsed(text) };
   }
 
+  /** The body of an answer that has to be 200. */
+  async ask(method: string, path: string, body?: unknown): Promise<Answer["body"]> {
+    const answer = await this.api(method, path, body);
+    if (answer.status === 200) return answer.body;
+    throw new Error(`${method} ${path}: ${answer.status} ${JSON.stringify(answer.body)}`);
+  }
+
   /** Returns once the process is gone. */
   async kill(signal: NodeJS.Signals): Promise<void> {
     this.child?.kill(signal);
