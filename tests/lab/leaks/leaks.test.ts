@@ -24,6 +24,7 @@ describe.concurrent("one layer without the other:", () => {
       async () => {
         const row = await stages.get(2, "routing alone").play(scenario);
         expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0 });
+        expect(row.sent).toBeGreaterThan(20);
       },
       TIMEOUT_MS,
     );
@@ -32,6 +33,7 @@ describe.concurrent("one layer without the other:", () => {
       async () => {
         const row = await stages.get(1, "firewall alone").play(scenario);
         expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0 });
+        expect(row.sent).toBeGreaterThan(20);
       },
       TIMEOUT_MS,
     );

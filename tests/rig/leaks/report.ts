@@ -102,9 +102,11 @@ function closing(): string {
 /** Which scenarios one layer holds without the other. */
 function held(layer: Layer): string {
   const alone = rows.filter((row) => row.layer === layer);
-  const leaking = alone.filter((row) => row.leaked > 0);
+  // Where nothing was sent, nothing is shown.
+  const leaking = alone.filter((row) => row.leaked > 0 || row.sent === 0);
   const names = leaking.map(
-    (row) => `  not: ${row.scenario} (${row.cards === 1 ? "one card" : "two cards"}, ${row.leaked} leaked)\n`,
+    ({ scenario, cards, sent, leaked: here }) =>
+      `  not: ${scenario} (${cards === 1 ? "one card" : "two cards"}, ${sent === 0 ? "nothing sent" : `${here} leaked`})\n`,
   );
   const name = `${layer.slice(0, 1).toUpperCase()}${layer.slice(1)}`;
   return `${name} holds ${alone.length - leaking.length} of ${alone.length} scenarios.\n${names.join("")}`;
