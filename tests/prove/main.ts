@@ -9,16 +9,24 @@ import { type State, stateOf } from "./state.ts";
 import { transitions } from "./transitions.ts";
 
 const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+/** Each is a policy. */
+const SEEDS_OF_A_DAY = 10_000;
 
 const [first = "", ...rest] = process.argv.slice(2);
 const isRight = await asked();
 process.exitCode = isRight ? 0 : 1;
 
 function asked(): Promise<boolean> {
-  if (first === "--mutants") return askMutants(Number(rest[0] ?? 10), Number(rest[1] ?? 1), rest.slice(2));
-  if (first === "--random") return askRandom(Number(rest[0] ?? 10), Number(rest[1] ?? Date.now()));
+  if (first === "--mutants")
+    return askMutants(Number(rest[0] ?? 10), Number(rest[1] ?? ofToday()), rest.slice(2));
+  if (first === "--random") return askRandom(Number(rest[0] ?? 10), Number(rest[1] ?? ofToday()));
   if (first === "--ruleset") return askRuleset(rest[0] ?? "", rest[1] ?? "");
   return askStates(process.argv.slice(2));
+}
+
+function ofToday(): number {
+  return Math.floor(Date.now() / DAY_MS) * SEEDS_OF_A_DAY;
 }
 
 /** Of a state, with another ruleset than its own. */

@@ -31,6 +31,7 @@ test("the workflows have no logic of their own: after their setup they run scrip
   expect(scripts).toEqual([
     "scripts/test",
     "scripts/worlds",
+    "scripts/prove",
     "scripts/leaks",
     "scripts/signed-tag",
     "scripts/release",
@@ -41,10 +42,12 @@ test("the workflows have no logic of their own: after their setup they run scrip
   for (const script of scripts) accessSync(script, constants.X_OK);
 });
 
-test("each night the long tests run, many days of the whole gateway, and all leaks through plain WireGuard and through each transport", async () => {
-  const { long, worlds, leaks } = await jobsOf(".github/workflows/nightly.yml");
+test("each night the long tests run, many days of the whole gateway, the proof of other texts, and all leaks through plain WireGuard and through each transport", async () => {
+  const { long, worlds, proof, leaks } = await jobsOf(".github/workflows/nightly.yml");
   expect(long?.steps.at(-1)?.run).toBe("scripts/test --long");
   expect(worlds?.steps.at(-1)?.run).toBe("scripts/worlds");
+  expect(proof?.steps.at(-1)?.run).toMatch(/^scripts\/prove \$\{\{ matrix\.what \}\} 300$/);
+  expect(proof?.strategy?.matrix.what).toEqual(["--random", "--mutants"]);
   expect(leaks?.steps.at(-1)?.run).toMatch(/^scripts\/leaks \$\{\{ matrix\.options \}\}$/);
   expect(leaks?.strategy?.matrix.options).toEqual(["", ...TRANSPORTS.map((name) => `--transport ${name}`)]);
 });
