@@ -1,4 +1,7 @@
+import type { NewToken } from "../access/schema.ts";
+import type { Given } from "../http/forms.ts";
 import { refresh } from "./answers.ts";
+import { change } from "./api.ts";
 import { say } from "./language.ts";
 import { needsToken } from "./store.ts";
 import { bearing, forgetToken, type Keep, keepToken, keptToken } from "./token.ts";
@@ -16,11 +19,23 @@ export async function logIn(text: string, keep: Keep): Promise<void> {
   const status = await statusWith(token, LOGS_IN_WITHIN_MS);
   if (status === 401) throw new Error(NOT_VALID);
   if (status !== 200) throw new Error(say("The gateway does not answer. Try again in a moment."));
+  useToken(token, keep);
+}
+
+/** Throws with a sentence for people if the browser does not keep it. */
+function useToken(token: string, keep: Keep): void {
   keepToken(token, keep);
   if (keptToken() !== token)
     throw new Error(say("This browser keeps nothing for this page. Allow it to store data of this address."));
   needsToken.value = false;
   void refresh("access");
+}
+
+/** Makes this browser an owner's, with the code that root has. */
+export async function becomeOwner(given: Given<"pairing">): Promise<void> {
+  const { token } = await change<NewToken>("POST", "owner/pair", given);
+  useToken(token, "browser");
+  void refresh("tokens");
 }
 
 const NOT_VALID = say("This token is not valid, or was removed.");

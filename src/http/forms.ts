@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from "typebox";
-import { TokenRequest } from "../access/schema.ts";
+import { PairingRequest, TokenRequest } from "../access/schema.ts";
 import { DestinationBody } from "../destinations/schema.ts";
 import { DeviceChange } from "../devices/schema.ts";
 import { GivenQuota, Rate } from "../devices/values.ts";
@@ -13,6 +13,7 @@ import { CustomServer, ImportedConfig, ImportedPlace } from "../servers/schema.t
 import { TUNNEL_NAME } from "../shared/bounds.ts";
 import { SpeedBody } from "../speed/schema.ts";
 import { BackupRequest, RestoreRequest } from "./backup-schema.ts";
+import { KillSwitchRequest } from "./owner.ts";
 import { Line, ShownSettings } from "./settings-schema.ts";
 import { TunnelConnect } from "./tunnels.ts";
 
@@ -35,7 +36,9 @@ const FORMS = {
   device: DeviceChange,
   file: ImportedConfig,
   forward: Type.Object({ ...ForwardChange.properties, device: Name, port: Port }),
+  killSwitch: KillSwitchRequest,
   line: Line,
+  pairing: PairingRequest,
   place: ImportedPlace,
   network: Type.Object({ ...DeviceChange.properties, prefix: Name }),
   notification: NewTarget,

@@ -1,10 +1,20 @@
+import type { ComponentChildren } from "preact";
+import { useOwner } from "../access.ts";
 import { knownOf, useAnswer } from "../answers.ts";
 import { say } from "../language.ts";
 import { Command } from "./command.tsx";
 import { Say } from "./say.tsx";
 
+interface OnGatewayProps {
+  commands: readonly string[];
+  /** What an owner's page has in place of them. */
+  forOwner?: ComponentChildren;
+}
+
 /** Commands that only root may give, and where to type them. */
-export function OnGateway({ commands }: { commands: readonly string[] }) {
+export function OnGateway({ commands, forOwner }: OnGatewayProps) {
+  const isOwner = useOwner() !== null;
+  if (isOwner && forOwner !== undefined) return <>{forOwner}</>;
   return (
     <div class="on-gateway">
       <p>{say("Only root may do this, in a terminal of the gateway:")}</p>

@@ -13,6 +13,7 @@ import { HomeAssistant } from "./settings/home-assistant.tsx";
 import { LanguageChoice } from "./settings/language-choice.tsx";
 import { Line } from "./settings/line.tsx";
 import { Notifications } from "./settings/notifications.tsx";
+import { Owner } from "./settings/owner.tsx";
 import { Quality } from "./settings/quality.tsx";
 import { Restore } from "./settings/restore.tsx";
 import { SentLanguage } from "./settings/sent-language.tsx";
@@ -67,6 +68,11 @@ export function Settings() {
         {isSecure && <Restore />}
         {value && <Update of={value} />}
       </Group>
+      {isSecure && (
+        <Group id="owner">
+          <Owner />
+        </Group>
+      )}
     </div>
   );
 }

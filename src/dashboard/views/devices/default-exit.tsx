@@ -6,8 +6,10 @@ import { titleOf } from "../../exit.ts";
 import { someOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
+import { Button } from "../../parts/button.tsx";
 import type { Question } from "../../parts/dialog.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
+import { OnceMore } from "../../parts/once-more.tsx";
 import { useExitOptions } from "../../protection.ts";
 
 /** More names than this are counted. */
@@ -71,7 +73,39 @@ export function Direct({ isAllowed }: { isAllowed: boolean }) {
             : "It is not offered: it leads outside every tunnel, so it is a hole in the kill switch. The command allows it.",
         )}
       </p>
-      <OnGateway commands={[`sudo portcullis direct ${isAllowed ? "off" : "on"}`]} />
+      <OnGateway
+        commands={[`sudo portcullis direct ${isAllowed ? "off" : "on"}`]}
+        forOwner={isAllowed ? <Withdraw /> : <Allow />}
+      />
     </section>
+  );
+}
+
+function Allow() {
+  return (
+    <OnceMore
+      ask={{
+        title: say("Allow the exit “direct”?"),
+        text: say(
+          "Devices that are given it leave outside every tunnel, and your internet provider sees their traffic.",
+        ),
+        confirm: say("Allow it"),
+      }}
+      doing={say("Saving…")}
+      work={(passphrase) => change("PUT", "owner/direct", { allowed: true, passphrase })}
+    >
+      {say("Allow “direct”…")}
+    </OnceMore>
+  );
+}
+
+function Withdraw() {
+  return (
+    <Button
+      doing={say("Saving…")}
+      work={async () => void (await change("PUT", "owner/direct", { allowed: false }))}
+    >
+      {say("Withdraw “direct”")}
+    </Button>
   );
 }

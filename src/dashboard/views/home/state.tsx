@@ -100,7 +100,16 @@ function Helping({ known, sentence: { help }, target, action }: HelpingProps) {
         </Button>
       );
     case "killswitch":
-      return <OnGateway commands={["sudo portcullis killswitch on"]} />;
+      return (
+        <OnGateway
+          commands={["sudo portcullis killswitch on"]}
+          forOwner={
+            <Button action={action} kind="primary" doing={say("Turning on…")} work={turnOn}>
+              {say("Turn on the kill switch")}
+            </Button>
+          }
+        />
+      );
     case null:
       return known.status?.connected === true && known.connection.name !== "lost" ? (
         <>
@@ -136,6 +145,8 @@ function Disconnect({ known, action }: Pick<HelpingProps, "known" | "action">) {
 
 /** The state says what happened; a connect that this interrupts is no error. */
 const disconnect = async () => void (await change("POST", "disconnect"));
+
+const turnOn = async () => void (await change("PUT", "owner/killswitch", { on: true }));
 
 interface Target {
   shown: string;

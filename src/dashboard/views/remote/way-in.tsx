@@ -1,5 +1,8 @@
 import type { RemoteStatus } from "../../../remote/schema.ts";
+import { useOwner } from "../../access.ts";
+import { change } from "../../api.ts";
 import { say } from "../../language.ts";
+import { Button } from "../../parts/button.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Say } from "../../parts/say.tsx";
 import { Trouble } from "../../parts/trouble.tsx";
@@ -15,7 +18,14 @@ export function TurnedOff() {
         )}
       </p>
       <p>{say("It opens one UDP port of the gateway.")}</p>
-      <OnGateway commands={["sudo portcullis remote on"]} />
+      <OnGateway
+        commands={["sudo portcullis remote on"]}
+        forOwner={
+          <Button kind="primary" doing={say("Turning on…")} work={() => turn(true)}>
+            {say("Turn on remote access")}
+          </Button>
+        }
+      />
       <p class="quiet">
         <Say
           message="The gateway asks a home router in front of it to forward the port. If the router does not, this page says what to enter there. If a host name points to your home, add {flag} and the name."
@@ -29,6 +39,7 @@ export function TurnedOff() {
 /** How devices come in, or why none can. */
 export function WayIn({ status }: { status: RemoteStatus }) {
   const { error, endpoint, through, ways, by_hand } = status;
+  const isOwner = useOwner() !== null;
   const port = status.port ?? "";
   const isOpen = ways.some(({ state }) => state === "open");
   return (
@@ -64,8 +75,30 @@ export function WayIn({ status }: { status: RemoteStatus }) {
               )}
         </p>
       )}
-      <p class="quiet">{say("To let no device in any more, type on the gateway:")}</p>
-      <OnGateway commands={["sudo portcullis remote off"]} />
+      {!isOwner && <p class="quiet">{say("To let no device in any more, type on the gateway:")}</p>}
+      <OnGateway commands={["sudo portcullis remote off"]} forOwner={<TurnOff />} />
     </section>
   );
 }
+
+function TurnOff() {
+  return (
+    <Button
+      kind="danger"
+      doing={say("Turning off…")}
+      work={() => turn(false)}
+      ask={{
+        title: say("Turn remote access off?"),
+        text: say(
+          "Devices away from home are cut off. They may come in again once it is on, with the same codes.",
+        ),
+        confirm: say("Turn off"),
+      }}
+    >
+      {say("Turn off remote access")}
+    </Button>
+  );
+}
+
+/** The gateway's event brings what has changed. */
+const turn = async (on: boolean) => void (await change("PUT", "owner/remote", { on }));

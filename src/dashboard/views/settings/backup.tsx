@@ -1,18 +1,19 @@
 import { useState } from "preact/hooks";
 import type { BackupFile } from "../../../http/backup-schema.ts";
-import { LEAST_PASSPHRASE_CHARACTERS } from "../../../shared/bounds.ts";
+import { useOwner } from "../../access.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
-import type { Fault } from "../../fault.ts";
 import { say } from "../../language.ts";
 import { Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { passphraseFault } from "../../parts/new-passphrase.ts";
 import { useObjectUrl } from "../../parts/object-url.ts";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 
 /** A file with everything that a new gateway needs. */
 export function Backup() {
   const auth = knownOf(useAnswer("access"))?.auth;
+  const isOwner = useOwner() !== null;
   const [made, setMade] = useState<string | null>(null);
   return (
     <section class="card words">
@@ -22,8 +23,8 @@ export function Backup() {
           "The servers with their keys, the account, tunnels, devices, forwarded ports, remote access, schedules and settings, in a file that only your passphrase opens. Tokens and the addresses of notifications are not in it.",
         )}
       </p>
-      {auth === "off" && <FromTheGateway />}
-      {auth !== undefined && auth !== "off" && <Make onMade={setMade} />}
+      {auth === "off" && !isOwner && <FromTheGateway />}
+      {auth !== undefined && (auth !== "off" || isOwner) && <Make onMade={setMade} />}
       {made !== null && <Save text={made} />}
     </section>
   );
@@ -55,7 +56,7 @@ function Make({ onMade }: { onMade: (text: string | null) => void }) {
         },
         again: { label: say("Once more"), type: "password", required: true },
       }}
-      check={lackOf}
+      check={passphraseFault}
       work={async ({ passphrase }) => {
         onMade(null);
         const file = await change<BackupFile>("POST", "backup", { passphrase });
@@ -65,17 +66,6 @@ function Make({ onMade }: { onMade: (text: string | null) => void }) {
       doing={say("Encrypting…")}
     />
   );
-}
-
-function lackOf({ passphrase, again }: { passphrase: string; again: string }): Fault<string> | null {
-  if ([...passphrase].length < LEAST_PASSPHRASE_CHARACTERS)
-    return {
-      field: "passphrase",
-      text: say("It must have at least {count, plural, one {# character} other {# characters}}.", {
-        count: LEAST_PASSPHRASE_CHARACTERS,
-      }),
-    };
-  return again === passphrase ? null : { field: "again", text: say("The two do not match.") };
 }
 
 function Save({ text }: { text: string }) {

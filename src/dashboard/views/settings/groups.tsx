@@ -11,6 +11,7 @@ const TITLES = {
   home: say("Home network"),
   messages: say("Messages"),
   gateway: say("Gateway and page"),
+  owner: say("Owner"),
 };
 
 /** Settings about one subject. A link to it leads the focus there. */
@@ -41,14 +42,21 @@ export function SettingsSearch({ text, onText }: { text: string; onText: (text: 
         onText={onText}
       />
       <p class="choices">
-        {Object.entries(TITLES).map(([group, title]) => (
-          <ViewLink key={group} to={pathTo("settings", group)} class="button plain">
-            {title}
-          </ViewLink>
-        ))}
+        {Object.entries(TITLES)
+          .filter(isServed)
+          .map(([group, title]) => (
+            <ViewLink key={group} to={pathTo("settings", group)} class="button plain">
+              {title}
+            </ViewLink>
+          ))}
       </p>
     </div>
   );
+}
+
+/** Owners are over HTTPS only. */
+function isServed([group]: [string, string]): boolean {
+  return group !== "owner" || location.protocol === "https:";
 }
 
 /** Hides the cards without this text, whatever their parts; says whether any is left. */

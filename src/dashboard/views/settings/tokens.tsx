@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { NewToken, ShownToken, TokenList } from "../../../access/schema.ts";
+import { useOwner } from "../../access.ts";
 import { type Action, useAction } from "../../action.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
@@ -32,6 +33,7 @@ const NEEDED: Record<TokenList["auth"], string> = {
 
 function Listed({ list: { auth, tokens } }: { list: TokenList }) {
   const own = knownOf(useAnswer("access"))?.token?.name ?? null;
+  const isOwner = useOwner() !== null;
   const action = useAction();
   const [made, setMade] = useState<NewToken | null>(null);
   return (
@@ -44,11 +46,12 @@ function Listed({ list: { auth, tokens } }: { list: TokenList }) {
             key={token.name}
             {...{ token, action }}
             isOwn={token.name === own}
-            isFixed={auth === "off"}
+            isFixed={isOwner ? false : auth === "off" || token.owner}
           />
         )}
       </List>
-      {auth === "off" ? <TurnOn /> : <Make onMade={setMade} />}
+      {auth === "off" && <TurnOn />}
+      {(auth !== "off" || isOwner) && <Make onMade={setMade} />}
       {made !== null && <Shown token={made} onClose={() => setMade(null)} />}
     </>
   );
@@ -73,16 +76,13 @@ interface RowProps {
   isFixed: boolean;
 }
 
-function TokenRow({ token: { name, read_only, created_at }, action, isOwn, isFixed }: RowProps) {
+function TokenRow({ token, action, isOwn, isFixed }: RowProps) {
+  const { name } = token;
   return (
     <Row
       name={name}
       label={isOwn && { text: say("This page") }}
-      facts={[
-        say(read_only ? "May only read · made on {day}" : "May read and change · made on {day}", {
-          day: dayOf(created_at),
-        }),
-      ]}
+      facts={[mayText(token)]}
       actions={
         !isFixed && (
           <Remove
@@ -103,6 +103,12 @@ function TokenRow({ token: { name, read_only, created_at }, action, isOwn, isFix
       }
     />
   );
+}
+
+function mayText({ owner, read_only, created_at }: ShownToken): string {
+  const day = dayOf(created_at);
+  if (owner) return say("May do everything · made on {day}", { day });
+  return say(read_only ? "May only read · made on {day}" : "May read and change · made on {day}", { day });
 }
 
 function Make({ onMade }: { onMade: (token: NewToken) => void }) {
