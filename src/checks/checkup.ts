@@ -3,6 +3,7 @@ import type { Tokens } from "../access/tokens.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Settings } from "../base/settings.ts";
 import type { Https } from "../certificates/https.ts";
+import type { LanNetworks } from "../devices/networks.ts";
 import type { Dns } from "../dns/dns.ts";
 import type { Forwards } from "../forwards/forwards.ts";
 import type { ForwardingPath } from "../killswitch/obstacles.ts";
@@ -52,6 +53,7 @@ import {
   resolverFinding,
   uplinkFinding,
 } from "./network.ts";
+import { networksFinding } from "./networks.ts";
 import { qualityFinding } from "./quality.ts";
 import { refused } from "./refusals.ts";
 import { remoteFinding } from "./remote.ts";
@@ -73,6 +75,7 @@ export interface Surroundings {
   forwards: Pick<Forwards, "list"> | null;
   remoteAccess: Pick<RemoteAccess, "status"> | null;
   fairQueues: Pick<FairQueues, "line" | "missing"> | null;
+  devices?: { networks: Pick<LanNetworks, "list"> };
   /** The listener, if a service runs. */
   otherRouters: Pick<OtherRouters, "current" | "isListening">;
   bounds: Pick<ConntrackGuard, "places" | "refused">;
@@ -161,7 +164,7 @@ export class Checkup {
 
   private items(): Item[] {
     const { host, settings, savedState, store, tunnels, tokens, forwards, https } = this.surroundings;
-    const { remoteAccess, otherRouters, bounds, fairQueues } = this.surroundings;
+    const { remoteAccess, otherRouters, bounds, fairQueues, devices } = this.surroundings;
     const reading = once(() => readNetwork(host));
     const network = once(async () => networkIn(await reading(), settings, ROLES.read(savedState)));
     const inside = async () => tunnelAddressesIn(await reading(), settings);
@@ -188,6 +191,7 @@ export class Checkup {
         uplinkFinding(host, await network(), tunnels?.main.controller.carriesData ?? false),
       ),
       item("lan", async () => lanFinding(await network(), await inside())),
+      item("networks", () => (devices ? networksFinding(devices.networks.list()) : null)),
       item("dhcp", () => dhcpFinding(host, settings, network)),
       item("other_routers", async () => otherRoutersFinding(host, await network(), otherRouters)),
       item("resolver", () => resolverFinding(host)),

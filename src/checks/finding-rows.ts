@@ -46,6 +46,9 @@ export const FINDINGS = {
     advice: "Check again. If this stays: portcullis logs",
   },
   version: { text: "{version}" },
+  networks: {
+    text: "{exits}; {open, select, none {nothing passes between them} other {{open} reach each other}}{closed, select, none {} other {; without the gateway's page: {closed}}}",
+  },
   version_replaced: {
     text: "{version} still runs, but its file has been replaced",
     advice: "Start the new one: {command}. The tunnel stays up meanwhile.",

@@ -21,6 +21,7 @@ export const CHECKS = {
   clock: { title: "Clock" },
   uplink: { title: "Uplink" },
   lan: { title: "LAN" },
+  networks: { title: "Networks of the LAN" },
   dhcp: { title: "DHCP server" },
   other_routers: { title: "Other routers on the LAN" },
   resolver: { title: "Resolver for server names" },

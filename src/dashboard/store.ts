@@ -4,6 +4,7 @@ import type { Access, TokenList } from "../access/schema.ts";
 import type { HttpsStatus } from "../certificates/schema.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { DestinationList } from "../destinations/schema.ts";
+import type { LanNetworkList } from "../devices/network-schema.ts";
 import type { DeviceList, OwnDevice } from "../devices/schema.ts";
 import type { DnsLists, DnsStatus, QueryLogShown } from "../dns/schema.ts";
 import type { ForwardList } from "../forwards/schema.ts";
@@ -49,6 +50,7 @@ export interface Answers {
   https: HttpsStatus;
   managed: ManagedChoices;
   network: Network;
+  networks: LanNetworkList;
   /** Over HTTPS only. */
   notifications: TargetList;
   remote: RemoteStatus;

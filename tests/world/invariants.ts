@@ -1,5 +1,8 @@
 import type { Code, GatewayError } from "../../src/base/errors.ts";
 import { NotTakenBack, Unsaved } from "../../src/base/unsaved.ts";
+import { formatOrder } from "../../src/devices/exit-order.ts";
+import { readNetworks } from "../../src/devices/network-record.ts";
+import type { LanNetworkList } from "../../src/devices/network-schema.ts";
 import { finalRulesStand } from "../../src/killswitch/listing.ts";
 import { DestinationInvariants } from "./destinations.ts";
 import { ForwardInvariants } from "./forwards.ts";
@@ -76,7 +79,12 @@ export class Invariants {
     const scheduled = givenIn(this.world);
     const tunnels = parts.tunnels.all().filter(({ controller }) => controller.state.name === "connected");
     const up: ReadonlySet<string> = new Set(["direct", ...tunnels.map(({ name }) => name)]);
-    const exits = [default_exit, ...devices.flatMap(({ exit, exit_order = [] }) => [exit, ...exit_order])];
+    const network = await networkExit(this.world);
+    const exits = [
+      default_exit,
+      ...network,
+      ...devices.flatMap(({ exit, exit_order = [] }) => [exit, ...exit_order]),
+    ];
     faults.push(...(await missingExits(this.world, exits)));
     for (const { id, exit, exit_order, assigned, rate } of devices) {
       const shown = assigned ? (exit_order ?? [exit]).join(",") : null;
@@ -102,6 +110,12 @@ export class Invariants {
     const possible = this.possible(defaultGivenBy, "main");
     if (!possible.has(default_exit))
       faults.push(`the default exit is ${default_exit}, and was given ${[...possible]}`);
+    const ofNetwork = this.possible(networkGivenBy, NONE);
+    if (!ofNetwork.has(network[0] ?? NONE))
+      faults.push(`the network has ${network[0]}, and was given ${[...ofNetwork]}`);
+    const [standard, inForce] = [network[0] ?? default_exit, defaultIn(machine.table)];
+    if (inForce !== standard && !(inForce === "blocked" && !up.has(standard)))
+      faults.push(`the network has ${standard}, and the kernel has ${inForce}`);
     const given: Possible = (...of) => this.possible(...of);
     for (const room of [this.destinations, this.forwards])
       faults.push(...(await room.faultsAtRest(machine.table, given)));
@@ -129,7 +143,8 @@ export class Invariants {
     const { store } = this.world.parts;
     const own = store.devices().map(({ id, exit }) => [id, exit] as const);
     const exits = new Map<string, string | null>([...own, ...givenIn(this.world)]);
-    const unset = store.read("default_exit") ?? "main";
+    const ofNetwork = readNetworks(store)?.get("lan0")?.exit;
+    const unset = ofNetwork ? formatOrder(ofNetwork) : (store.read("default_exit") ?? "main");
     return {
       orders: new Map(MACS.map((id) => [id, exits.get(id) ?? unset])),
       isDirectAllowed: store.read("direct") === "on",
@@ -234,6 +249,16 @@ function defaultGivenBy({ path, body }: Request): Exit | undefined {
   return path === "/api/default-exit" ? (body as { exit: Exit }).exit : undefined;
 }
 
+/** The exit of the only network; none if it has the home's. */
+async function networkExit(world: World): Promise<Exit[]> {
+  const { networks } = (await world.read("/api/networks")) as LanNetworkList;
+  return networks.flatMap(({ assigned, exit }) => (assigned ? exit : []));
+}
+
+function networkGivenBy({ path, body }: Request): Exit | undefined {
+  return path === "/api/networks/:interface" ? ((body as { exit: Exit | null }).exit ?? NONE) : undefined;
+}
+
 /** Where main leads; empty without a target. */
 function mainGivenBy({ path, body }: Request): string | undefined {
   if (path === "/api/disconnect") return "";
@@ -247,7 +272,10 @@ function exitsIn(table: string): Map<string, Exit> {
   return new Map(pairs.map(([, id = "", exit = ""]) => [id, exit]));
 }
 
-/** Of the devices without one. */
+/** Of the devices without one: their network's, or the home's. */
 function defaultIn(table: string): Exit {
-  return /@assigned goto exit_(\w+) comment "the default exit/.exec(table)?.[1] ?? "blocked";
+  const found =
+    /iifname "lan0" goto exit_(\w+) comment "the network's default exit"/.exec(table) ??
+    /@assigned goto exit_(\w+) comment "the default exit/.exec(table);
+  return found?.[1] ?? "blocked";
 }

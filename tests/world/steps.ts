@@ -29,6 +29,7 @@ const exit = fc.oneof({ weight: 4, arbitrary: single }, order, fc.constant(null)
 const rate = fc.constantFrom(null, { down: 5, up: 5 }, { down: 50, up: null });
 
 const FORWARD = "/api/forwards/:device/:protocol/:port";
+const NETWORK = "/api/networks/:interface";
 const schedule = fc.constantFrom(...SCHEDULES);
 /** The day begins at 22:13. */
 const span = fc.constantFrom(["22:14", "22:20"], ["22:00", "22:30"], ["22:20", "23:59"]);
@@ -55,6 +56,12 @@ const request = fc.oneof(
     arbitrary: single
       .filter((value) => value !== "direct")
       .map((value) => ask("put", "/api/default-exit", {}, { exit: value })),
+  },
+  {
+    weight: 2,
+    arbitrary: fc
+      .option(single.filter((value) => value !== "direct"))
+      .map((value) => ask("put", NETWORK, { interface: "lan0" }, { exit: value })),
   },
   {
     weight: 3,

@@ -36,6 +36,9 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
   const why = exit === device.exit ? trouble : usedUpText();
   const order = device.exit_order;
   const [isOrdering, setOrdering] = useState(false);
+  // Shown where the networks are.
+  const networks = knownOf(useAnswer("networks", false))?.networks;
+  const ofNetwork = networks?.find((each) => each.interface === device.interface)?.exit;
   const save = async (exit: string | readonly string[] | null) => {
     await change("PUT", devicePath(device), { exit });
     void refresh("devices");
@@ -46,7 +49,7 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
       <AutosaveSelect
         label={say("Exit of {title}", { title })}
         value={device.assigned ? (order?.join(COMMA) ?? device.exit) : DEFAULT}
-        options={optionsFor(device, list, exitOf)}
+        options={optionsFor(device, list, exitOf, ofNetwork ?? list.default_exit)}
         from={list}
         save={(exit) => save(bodyOf(exit))}
         ask={(exit) => {
@@ -129,7 +132,12 @@ export function devicePath({ id }: Pick<Device, "id">): string {
   return pathOf("devices", id);
 }
 
-function optionsFor(device: Device, list: DeviceList, exitOf: (exit: string) => ExitState): Option[] {
+function optionsFor(
+  device: Device,
+  list: DeviceList,
+  exitOf: (exit: string) => ExitState,
+  standard: string,
+): Option[] {
   const exits = list.exits.filter((exit) => !isOutside(exit) || !isNetwork(device));
   const own = device.assigned && !exits.includes(device.exit) ? [device.exit] : [];
   const order = device.exit_order;
@@ -137,7 +145,7 @@ function optionsFor(device: Device, list: DeviceList, exitOf: (exit: string) => 
     ...(order
       ? [{ value: order.join(COMMA), text: say("in order: {exits}", { exits: namesIn(order) }) }]
       : []),
-    { value: DEFAULT, text: defaultText(exitOf(list.default_exit)) },
+    { value: DEFAULT, text: defaultText(exitOf(standard)) },
     ...[...exits, ...own].map((exit) => ({ value: exit, text: exitOf(exit).text })),
   ];
 }

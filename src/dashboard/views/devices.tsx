@@ -11,6 +11,7 @@ import { ChosenBar } from "./devices/chosen-bar.tsx";
 import { DefaultExit, Direct } from "./devices/default-exit.tsx";
 import { type Check, DeviceRow } from "./devices/device-row.tsx";
 import { useHeld } from "./devices/held.ts";
+import { LanNetworks } from "./devices/lan-networks.tsx";
 import { SharedLimit } from "./devices/limit-form.tsx";
 import { Networks } from "./devices/networks.tsx";
 import { SharedQuota } from "./devices/quota-form.tsx";
@@ -29,6 +30,7 @@ export function Devices() {
         <>
           <Missing list={devices.value} />
           <DefaultExit list={devices.value} />
+          <LanNetworks list={devices.value} />
           <Found list={devices.value} own={own} />
           <Networks list={devices.value} />
           <SharedLimit list={devices.value} />

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { commandIn } from "../../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, VPN } from "../../../src/sandbox/topology.ts";
 import type { Answer, Gateway, Lab } from "../tools/lab.ts";
 import type { Traffic } from "../tools/traffic.ts";
@@ -30,6 +31,8 @@ const [HOMES, SECONDS] = [Object.values(VPN.vpn1), Object.values(VPN.vpn2)];
 /** The kernel's events, the neighbours and the tunnels, on a busy machine. */
 const WITHIN_MS = 60_000;
 const KILLS = 3;
+const PORT = 8_088;
+const PAGE = "the page";
 
 /**
  * The home, whose exit is main; guests, who are blocked; and things on a second tunnel, which the home may reach. All
@@ -44,6 +47,7 @@ export const THREE_NETWORKS: FreshScenario = {
     // The gateway is a plain router yet.
     await fresh.control(() => home.observe());
     assert.deepEqual(await home.reached(home.guest, LAN.client4, THINGS.host4), [LAN.client4, THINGS.host4]);
+    assert.equal(await home.asks(home.guest, GUESTS.gateway4), PAGE);
     await home.begin();
     await fresh.guarded(() => home.holds());
     for (let times = 0; times < KILLS; times += 1)
@@ -72,6 +76,7 @@ class Networks {
   readonly roaming: string;
   gateway!: Gateway;
   private traffics: Traffic[] = [];
+  private server: Bun.Subprocess | null = null;
 
   private constructor(private readonly fresh: Fresh) {
     const { id } = fresh.lab.sandbox;
@@ -89,13 +94,15 @@ class Networks {
       [home.thing, THINGS],
     ] as const)
       await home.plug(name, card);
+    const serve = `Bun.serve({ hostname: "::", port: ${PORT}, fetch: () => new Response("${PAGE}") })`;
+    home.server = Bun.spawn(commandIn(fresh.lab.namespaces.gateway, [process.execPath, "-e", serve]));
     home.traffics = await Promise.all([home.guest, home.thing].map((name) => fresh.lab.traffic(name)));
     return home;
   }
 
   /** The home's default exit, blocked for guests, and another tunnel for things. */
   async begin(): Promise<void> {
-    this.gateway = await this.lab.startGateway();
+    this.gateway = await this.lab.startGateway({ flags: ["--lan", `lan0,${GUESTS.link},${THINGS.link}`] });
     await this.ask("POST", "/api/connect", { server: "box-vpn-1" });
     await this.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
     const links = async () =>
@@ -111,6 +118,7 @@ class Networks {
   async end(): Promise<void> {
     const [guests, things] = await Promise.all(this.traffics.map((traffic) => traffic.stop()));
     assert.ok(guests !== undefined && things !== undefined);
+    this.server?.kill();
   }
 
   /** Returns once each network has sent some more datagrams. */
@@ -141,7 +149,8 @@ class Networks {
     assert.deepEqual(await this.reached(this.thing, GUESTS.host4, GUESTS.host6), []);
     for (const name of [this.guest, this.thing])
       for (const host of [GUESTS.gateway4, THINGS.gateway4, LAN.gateway4, `[${GUESTS.gateway6}]`])
-        assert.equal(await this.lab.fetchFrom(name, `http://${host}:${this.gateway.port}/health`), null);
+        assert.equal(await this.asks(name, host), null);
+    assert.equal(await this.asks(client, LAN.gateway4), PAGE);
   }
 
   /** With the service stopped, the other layer alone keeps the networks apart. */
@@ -208,6 +217,11 @@ class Networks {
     await this.blocked();
     await this.isApart();
     await until(() => this.seen(client, HOMES), WITHIN_MS);
+  }
+
+  /** A page that a program on the gateway serves to all, as the gateway itself does not in a lab. */
+  asks(from: string, host: string): Promise<string | null> {
+    return this.lab.fetchFrom(from, `http://${host}:${PORT}/`);
   }
 
   /** What a computer gets an answer from. */

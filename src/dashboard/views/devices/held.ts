@@ -8,7 +8,7 @@ export interface Hold {
 }
 
 /** By what a device stands in its list. */
-export type Place = Pick<Device, "id" | "online" | "exit" | "group">;
+export type Place = Pick<Device, "id" | "online" | "exit" | "group" | "network" | "interface">;
 
 /**
  * A row that moves to another list is drawn anew: its dialog closes, and what was typed is lost. So while someone is at

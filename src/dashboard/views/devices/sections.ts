@@ -3,12 +3,13 @@ import { say } from "../../language.ts";
 import type { Place } from "./held.ts";
 
 /** By what devices stand together. */
-export type Together = "online" | "exit" | "group";
+export type Together = "online" | "exit" | "group" | "network";
 
 export const TOGETHER: Readonly<Record<Together, string>> = {
   online: say("Online"),
   exit: say("Exit"),
   group: say("Person or room"),
+  network: say("Network"),
 };
 
 export interface Section {
@@ -34,7 +35,11 @@ export function sectionsOf(
     .toSorted((one, two) => rankOf(one) - rankOf(two) || one.title.localeCompare(two.title));
 }
 
-function titleFor({ online, exit, group }: Place, by: Together, exitText: Placing["exitText"]): string {
+function titleFor(
+  { online, exit, group, network, interface: link }: Place,
+  by: Together,
+  exitText: Placing["exitText"],
+): string {
   switch (by) {
     case "online":
       return online ? ONLINE : OFFLINE;
@@ -42,6 +47,8 @@ function titleFor({ online, exit, group }: Place, by: Together, exitText: Placin
       return exitText(exit);
     case "group":
       return group ?? NO_GROUP;
+    case "network":
+      return network ?? link ?? OFFLINE;
   }
 }
 

@@ -1,0 +1,100 @@
+import type { LanNetwork, LanNetworkChange } from "../../../devices/network-schema.ts";
+import type { DeviceList } from "../../../devices/schema.ts";
+import { isOutside } from "../../../shared/exits.ts";
+import { knownOf, refresh, useAnswer } from "../../answers.ts";
+import { change } from "../../api.ts";
+import { namesIn } from "../../exit-order.ts";
+import { say } from "../../language.ts";
+import { AutosaveSelect } from "../../parts/autosave-select.tsx";
+import { defaultText } from "../../parts/device-exit.tsx";
+import { useExitOptions, useExits } from "../../protection.ts";
+
+/** The option for no exit of its own; no tunnel has this name. */
+const DEFAULT = "";
+/** Of several exits, which the command line gives. */
+const ORDER = ",";
+
+/** A line for each network of the LAN, if there are several. */
+export function LanNetworks({ list }: { list: DeviceList }) {
+  const networks = knownOf(useAnswer("networks"))?.networks ?? [];
+  if (networks.length < 2) return null;
+  return (
+    <section class="card networks">
+      <h2>{say("Networks of the LAN")}</h2>
+      <ul class="device-rows">
+        {networks.map((network) => (
+          <Row key={network.interface} network={network} list={list} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Row({ network, list }: { network: LanNetwork; list: DeviceList }) {
+  const title = networkTitle(network);
+  const exitOf = useExits();
+  const optionsOf = useExitOptions();
+  const order = network.exit_order;
+  const save = async (body: LanNetworkChange) => {
+    await change("PUT", `networks/${encodeURIComponent(network.interface)}`, body);
+    void refresh("networks");
+    void refresh("devices");
+  };
+  return (
+    <li class="device line">
+      <strong>{title}</strong>
+      <AutosaveSelect
+        label={say("Exit of {title}", { title })}
+        value={order ? ORDER : network.assigned ? network.exit : DEFAULT}
+        options={[
+          ...(order ? [{ value: ORDER, text: say("in order: {exits}", { exits: namesIn(order) }) }] : []),
+          { value: DEFAULT, text: defaultText(exitOf(list.default_exit)) },
+          ...optionsOf(list.exits.filter((exit) => !isOutside(exit))),
+        ]}
+        from={network}
+        save={(exit) => save({ exit: exit === DEFAULT ? null : exit === ORDER ? (order ?? null) : exit })}
+      />
+      <Switch
+        label={say("The page for {title}", { title })}
+        texts={[say("Only DNS and DHCP of the gateway"), say("May use this page")]}
+        isOn={network.page}
+        from={network}
+        save={(page) => save({ page })}
+      />
+      <Switch
+        label={say("Other networks for {title}", { title })}
+        texts={[say("Reaches no other network"), say("Reaches others that do, too")]}
+        isOn={network.others}
+        from={network}
+        save={(others) => save({ others })}
+      />
+    </li>
+  );
+}
+
+interface SwitchProps {
+  label: string;
+  texts: readonly [off: string, on: string];
+  isOn: boolean;
+  from: unknown;
+  save: (isOn: boolean) => Promise<void>;
+}
+
+function Switch({ label, texts: [off, on], isOn, from, save }: SwitchProps) {
+  return (
+    <AutosaveSelect
+      label={label}
+      value={isOn ? "on" : "off"}
+      options={[
+        { value: "on", text: on },
+        { value: "off", text: off },
+      ]}
+      from={from}
+      save={(value) => save(value === "on")}
+    />
+  );
+}
+
+function networkTitle({ interface: link, name, devices }: LanNetwork): string {
+  return `${name === "" ? link : `${name} (${link})`} · ${devices}`;
+}
