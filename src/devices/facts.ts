@@ -65,6 +65,15 @@ export const DEVICE_FACTS = facts<SeenDevice>()({
     description: "the name of the network there; missing if nobody has named it",
     of: ({ network }) => network ?? undefined,
   },
+  also_on: {
+    schema: Type.Optional(Type.Array(Type.String())),
+    description:
+      "only if its MAC address is on other interfaces at the same time: it has moved, or another machine uses its address",
+    of: ({ presence }) => {
+      const others = presence?.links?.filter((link) => link !== presence.interface) ?? [];
+      return others.length > 0 ? others : undefined;
+    },
+  },
   exit: {
     schema: Type.String(),
     description: "name of a tunnel, blocked, or direct",

@@ -27,6 +27,8 @@ export interface Presence {
   /** Addresses without link-local ones. */
   addresses: readonly string[];
   heardAt: number | null;
+  /** The interfaces on which its MAC address is now, if there are several. */
+  links?: readonly string[];
   isOnline: boolean;
 }
 
@@ -58,10 +60,12 @@ export class Neighbourhood {
     const present = all.filter(({ isLost }) => !isLost);
     const shown = (present.length > 0 ? present : all).map(({ address }) => address);
     const { heardAt } = device;
+    const links = linksOf(device.entries);
     return {
       interface: device.interface,
       addresses: shown.filter((address) => !isLinkLocal(address)).toSorted(byFamily),
       heardAt,
+      ...(links.length > 1 && { links }),
       isOnline: present.length > 0 && heardAt !== null && this.monotonic() - heardAt < SILENT_MS,
     };
   }
@@ -111,8 +115,10 @@ export class Neighbourhood {
     for (const mac of this.macs) if (!this.strangers.has(mac) && !this.isKept(mac)) this.makeRoom(mac);
   }
 
-  private add(mac: Mac, key: string, { address, heardMsAgo, interface: name }: Neighbour): void {
+  private add(mac: Mac, key: string, { address, heardMsAgo, isLate, interface: name }: Neighbour): void {
     const device = this.devices.get(mac) ?? { interface: name, entries: new Map(), heardAt: null };
+    // Where a device was before, its entry grows old after it has been heard where it is now.
+    const mayHaveMoved = isLate !== true || device.entries.get(key)?.isLost !== false;
     device.entries.delete(key);
     device.entries.set(key, { address, isLost: false });
     this.owners.set(key, mac);
@@ -121,7 +127,7 @@ export class Neighbourhood {
     if (heardMsAgo !== null) {
       const heardAt = this.monotonic() - heardMsAgo;
       // Its address may be on two networks at once: it is on the one where it was seen last.
-      if (device.heardAt === null || heardAt >= device.heardAt) device.interface = name;
+      if (mayHaveMoved && heardAt >= (device.heardAt ?? heardAt)) device.interface = name;
       device.heardAt = Math.max(device.heardAt ?? Number.NEGATIVE_INFINITY, heardAt);
       this.devices.delete(mac);
       this.strangers.delete(mac);
@@ -158,6 +164,12 @@ export class Neighbourhood {
       this.devices.delete(oldest);
     }
   }
+}
+
+/** Where the kernel still knows it. */
+function linksOf(entries: Device["entries"]): string[] {
+  const present = [...entries].flatMap(([key, { isLost }]) => (isLost ? [] : (key.split(" ")[0] ?? [])));
+  return [...new Set(present)].sort();
 }
 
 /** An address is unique only on its cable. */

@@ -1,5 +1,6 @@
 import { Type } from "typebox";
 import { version } from "../../package.json";
+import type { LanNetworkList } from "../devices/network-schema.ts";
 import type { Histogram } from "../tunnel/histogram.ts";
 import { carriedBy } from "../tunnel/state.ts";
 import { answer, Refusal, UNAUTHORIZED } from "./answers.ts";
@@ -60,6 +61,12 @@ const OWN_METRICS: readonly MetricOf<Figures>[] = [
     of: ({ devices }) => devices.counts(),
   },
   {
+    name: "portcullis_network_devices",
+    help: "Known devices by network of the LAN and its default exit; only with several networks.",
+    labels: ["network", "exit"],
+    of: ({ devices }) => byNetwork(devices.networks.list()),
+  },
+  {
     name: "portcullis_destination_rules",
     help: "Rules for destinations by exit.",
     labels: ["exit"],
@@ -98,6 +105,14 @@ const OWN_METRICS: readonly MetricOf<Figures>[] = [
 export const METRICS: readonly MetricOf<Figures>[] = [
   ...[...FACT_METRICS, ...OWN_METRICS, ...LIMIT_METRICS, ...DNS_METRICS],
 ];
+
+function byNetwork({ networks }: LanNetworkList): Sample[] {
+  if (networks.length < 2) return [];
+  return networks.map(({ interface: network, exit, devices }) => ({
+    labels: { network, exit },
+    value: devices,
+  }));
+}
 
 function samplesOf({ bounds, counts, sum, count }: Histogram): Sample[] {
   const bucket = (bound: number, value: number) => ({

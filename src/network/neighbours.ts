@@ -13,6 +13,8 @@ export interface Neighbour {
   mac: Mac | null;
   /** Milliseconds since the last sign of life by this entry; null if it has none. */
   heardMsAgo: number | null;
+  /** The entry may only have grown old: its neighbour was heard up to half a minute before. */
+  isLate?: true;
   /** Whether it stopped answering, or the kernel has removed the entry. */
   isLost: boolean;
 }
@@ -81,6 +83,7 @@ function neighbourOf(entry: NeighbourEntry): Neighbour | null {
     address,
     mac: parseMac(lladdr),
     heardMsAgo: isLost ? null : heardMsAgo,
+    ...(state === "STALE" && !isLost && { isLate: true }),
     isLost,
   };
 }

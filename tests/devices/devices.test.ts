@@ -331,6 +331,7 @@ test("a device is assigned before it was ever seen, and keeps name and exit acro
     ],
     routed: [],
     defaultExit: { to: "blocked" },
+    networks: [{ interface: "lan0", exit: null, page: true, others: false }],
   };
   expect(world.parts.at(-1)).toEqual(expected as PolicyPart);
   const before = await world.devices.list();
@@ -643,6 +644,7 @@ test("whatever the database says, an exit that is unknown or not allowed means b
     ],
     routed: [{ prefix: mustParsePrefix("10.1.0.0/16"), exit: { to: "tunnel", name: "main" } }],
     defaultExit: { to: "blocked" },
+    networks: [{ interface: "lan0", exit: null, page: true, others: false }],
   });
 });
 
@@ -655,7 +657,8 @@ test("a network behind another router is assigned before a route leads to it, an
   expect(world.parts.at(-1)?.routed).toEqual([
     { prefix: mustParsePrefix(OFFICE), exit: { to: "tunnel", name: "amsterdam" } },
     { prefix: mustParsePrefix("10.8.0.5/32"), exit: { to: "blocked" } },
-    { prefix: mustParsePrefix("fd08::/64"), exit: { to: "tunnel", name: "main" } },
+    // It has that of the network from which it comes.
+    { prefix: mustParsePrefix("fd08::/64"), exit: null },
   ]);
   expect(await world.row(OFFICE)).toEqual({
     ...{ ...UNSEEN, id: OFFICE, name: "office", named: true, exit: "amsterdam" },

@@ -4,12 +4,14 @@ import { mustParsePrefix } from "../../src/base/address.ts";
 import { alertText } from "../../src/base/alert-rows.ts";
 import { Bus } from "../../src/base/bus.ts";
 import { GatewayError } from "../../src/base/errors.ts";
+import type { Mac } from "../../src/base/mac.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { NETWORKS } from "../../src/devices/network-record.ts";
 import type { DevicesEvents } from "../../src/devices/updates.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
 import type { Lan } from "../../src/network/lan.ts";
 import { Store } from "../../src/store/store.ts";
+import { ip } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
 import { newDirectory } from "../tunnel/directory.ts";
 
@@ -230,6 +232,24 @@ describe("what people decide about a network", () => {
     expect(world.networks[0]).toBe("eth0.20 blocked");
     expect(networks.list().networks[0]?.others).toBe(false);
   });
+});
+
+test("a MAC address on two networks at once is on the one where it was seen last, and the other is told", async () => {
+  await world.devices.setDefaultExit("amsterdam");
+  await world.see(HOME, GUESTS);
+  const mac = "02:00:00:00:00:20" as Mac;
+  const heard = (link: string, address: string, heardMsAgo: number) =>
+    world.devices.saw({ ...{ interface: link, address: ip(address), mac }, heardMsAgo, isLost: false });
+  heard("eth0.20", "192.168.20.7", 0);
+  heard("lan0", "192.168.7.7", 5_000);
+  const [device] = await world.devices.rowsOf([mac]);
+  expect(device).toMatchObject({ interface: "eth0.20", exit: "blocked", assigned: false, also_on: ["lan0"] });
+  heard("lan0", "192.168.7.7", 0);
+  const [home] = await world.devices.rowsOf([mac]);
+  expect(home).toMatchObject({ interface: "lan0", exit: "amsterdam", also_on: ["eth0.20"] });
+  const grownOld = { heardMsAgo: 0, isLate: true, isLost: false } as const;
+  world.devices.saw({ interface: "eth0.20", address: ip("192.168.20.7"), mac, ...grownOld });
+  expect((await world.devices.rowsOf([mac]))[0]).toMatchObject({ interface: "lan0", exit: "amsterdam" });
 });
 
 test("after a restore of a home with other interfaces, the networks that are here are not new", async () => {

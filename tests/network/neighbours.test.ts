@@ -14,7 +14,7 @@ const HEARD: Neighbour = {
 
 /** Output of iproute2 6.1. */
 const LINES: [line: string, neighbour: Neighbour | null][] = [
-  [`[NEIGH]192.168.7.20 dev lan0 lladdr ${MAC} STALE `, HEARD],
+  [`[NEIGH]192.168.7.20 dev lan0 lladdr ${MAC} STALE `, { ...HEARD, isLate: true }],
   [`[NEIGH]192.168.7.20 dev lan0 lladdr ${MAC} REACHABLE `, HEARD],
   [`[NEIGH]192.168.7.20 dev lan0 lladdr ${MAC} PROBE `, { ...HEARD, heardMsAgo: null }],
   [`[NEIGH]192.168.7.20 dev lan0 lladdr ${MAC} PERMANENT `, { ...HEARD, heardMsAgo: null }],
@@ -23,15 +23,21 @@ const LINES: [line: string, neighbour: Neighbour | null][] = [
     `[NEIGH]Deleted 192.168.7.20 dev lan0 lladdr ${MAC} REACHABLE `,
     { ...HEARD, heardMsAgo: null, isLost: true },
   ],
-  [`[NEIGH]fe80::1 dev lan0 lladdr ${MAC} router STALE `, { ...HEARD, address: mustParseAddress("fe80::1") }],
+  [
+    `[NEIGH]fe80::1 dev lan0 lladdr ${MAC} router STALE `,
+    { ...HEARD, isLate: true, address: mustParseAddress("fe80::1") },
+  ],
   [`[NEIGH]192.168.7.20 dev lan0 lladdr ${MAC} extern_learn REACHABLE proto zebra `, HEARD],
   // Multicast, a proxy's entry, a bridge's table of ports, and an interface of another kind.
   ["[NEIGH]Deleted ff02::2 dev lan0 lladdr 33:33:00:00:00:02 NOARP ", null],
   ["[NEIGH]ff02::2 dev lan0 lladdr 33:33:00:00:00:02 STALE ", null],
   ["[NEIGH]192.168.7.5 dev lan0 proxy ", null],
   [`[NEIGH]dev lan0 lladdr ${MAC} REACHABLE `, null],
-  ["[NEIGH]192.168.7.20 dev gre0 lladdr 192.0.2.1 STALE ", { ...HEARD, interface: "gre0", mac: null }],
-  ["[NEIGH]192.168.7.20 dev lan0 lladdr ff:ff:ff:ff:ff:ff STALE ", { ...HEARD, mac: null }],
+  [
+    "[NEIGH]192.168.7.20 dev gre0 lladdr 192.0.2.1 STALE ",
+    { ...HEARD, isLate: true, interface: "gre0", mac: null },
+  ],
+  ["[NEIGH]192.168.7.20 dev lan0 lladdr ff:ff:ff:ff:ff:ff STALE ", { ...HEARD, isLate: true, mac: null }],
   ["[NEIGH]miss 192.168.7.20 dev lan0 STALE ", null],
   ['[NEIGH]192.168.7.20 dev a"b lladdr 2a:0d:35:2c:ca:34 STALE ', null],
   ["[ROUTE]192.168.7.0/24 dev lan0 proto kernel ", null],

@@ -7,7 +7,7 @@ import { FRESH_SCENARIOS } from "../../rig/leaks/scenarios.ts";
 const { test } = long("the same leaks on a machine of their own");
 
 /** Each takes 2 to 8 s where nothing else runs, ten times that where much does. */
-const TIMEOUT_MS = 180_000;
+const TIMEOUT_MS = 300_000;
 
 for (const scenario of [...FRESH_SCENARIOS, ATTACKERS_MEET_NO_DEFENCE]) {
   test(
