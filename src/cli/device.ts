@@ -3,12 +3,15 @@ import type { Device, DeviceChange } from "../devices/schema.ts";
 import { LABEL_KEYS } from "../devices/values.ts";
 import { Success } from "../http/answers.ts";
 import { TunnelRows } from "../http/schema.ts";
+import type { ScheduleBody } from "../schedules/schema.ts";
+import { pauseName } from "../shared/pauses.ts";
 import { rateText } from "../shared/rates.ts";
 import { capital, STATE_WORDS, tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { bytesText } from "./bytes.ts";
 import { deviceOf, quotaIn, quotaOf, rateIn, rowOf, UNKNOWN, whatHappens } from "./devices.ts";
+import { endOf } from "./schedules.ts";
 import { printable, styled, table } from "./text.ts";
 import { usage } from "./usage.ts";
 
@@ -22,6 +25,11 @@ export async function changeDevice(
   if (action === "forget") {
     if (text !== undefined) throw usage(`too many arguments: ${action} takes no value`);
     return forgetDevice(api, device);
+  }
+  if (action === "pause") return pauseDevice(api, device, text);
+  if (action === "resume") {
+    if (text !== undefined) throw usage(`too many arguments: ${action} takes no value`);
+    return resumeDevice(api, device);
   }
   if (text === undefined) throw usage(`missing argument: which ${action}?`);
   const { body, told } = (CHANGES[action] ?? labelled(action))(text, end);
@@ -129,6 +137,31 @@ async function forgetDevice(api: Api, device: string): Promise<Output> {
   };
 }
 
+/** `30m`, `2h`, or a time of day on the gateway's clock. */
+async function pauseDevice(api: Api, device: string, text = "30m"): Promise<Output> {
+  const once = onceIn(text);
+  const { id, title } = await deviceOf(api, device);
+  const json = await api.put(pausePathOf(id), Success, { device: id, exit: "blocked", once });
+  return { json, text: `${title} has no internet until ${await endOf(api, pauseName(id))}.\n` };
+}
+
+async function resumeDevice(api: Api, device: string): Promise<Output> {
+  const { id, title } = await deviceOf(api, device);
+  const json = await api.delete(pausePathOf(id), Success);
+  return { json, text: `${title} has its own exit again.\n` };
+}
+
+function onceIn(text: string): ScheduleBody["once"] {
+  if (/^\d\d:\d\d$/.test(text)) return { until: text };
+  const [, count, unit] = /^(\d{1,5})([mh])$/.exec(text) ?? [];
+  if (count === undefined) throw usage("pause: must be such as 30m, 2h, or until a time such as 07:00");
+  return { minutes: Number(count) * (unit === "h" ? 60 : 1) };
+}
+
 function pathOf(id: string): string {
   return `/api/devices/${encodeURIComponent(id)}`;
+}
+
+function pausePathOf(id: string): string {
+  return `/api/schedules/${encodeURIComponent(pauseName(id))}`;
 }

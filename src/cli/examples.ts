@@ -27,6 +27,8 @@ export const EXAMPLES: readonly string[] = [
   "portcullis device TV",
   "portcullis device TV exit amsterdam,main,blocked",
   "portcullis device 02:00:00:00:00:20 name TV",
+  "portcullis device TV pause 30m",
+  "portcullis device TV resume",
   "portcullis device TV rate 20/5",
   "portcullis device TV quota 20GB/month told",
   "portcullis device TV forget",

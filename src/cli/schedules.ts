@@ -147,7 +147,8 @@ function amountText(quota: GivenQuota | null): string {
   return quota === null ? "none" : quotaText({ at_end: "blocked", ...quota });
 }
 
-function whenOf({ at = "", until, days, every_hours }: Row): string {
+function whenOf({ at = "", until, days, every_hours, once }: Row): string {
+  if (once !== undefined) return "once";
   if (every_hours !== undefined) return `every ${every_hours} h`;
   const time = until === undefined ? at : `${at}-${until}`;
   return days === undefined ? `${time} daily` : `${time} ${daysText(days)}`;
@@ -165,6 +166,13 @@ function daysText(days: readonly Day[]): string {
       return last === first ? end : `${DAYS[first]}${last === first + 1 ? "," : "-"}${end}`;
     })
     .join(",");
+}
+
+/** When the schedule of this name ends or comes next. */
+export async function endOf(api: Api, name: string): Promise<string> {
+  const { schedules, time_zone } = await api.get("/api/schedules", ScheduleList);
+  const row = schedules.find((each) => each.name === name);
+  return row === undefined ? "now" : timeOf(row, time_zone);
 }
 
 /** The time on the gateway's clock: `Sun 2026-11-22 21:00`. */

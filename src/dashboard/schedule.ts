@@ -90,7 +90,8 @@ export function whoIn(device: string, devices: Devices): string {
   return known === undefined ? device : titleOf(known);
 }
 
-export function whenOf({ at = "", until, days, every_hours }: Schedule): string {
+export function whenOf({ at = "", until, days, every_hours, once }: Schedule): string {
+  if (once !== undefined) return say("once");
   if (every_hours !== undefined)
     return say("{count, plural, =1 {every hour} one {every # hour} other {every # hours}}", {
       count: every_hours,
@@ -124,8 +125,9 @@ function nameAt(day: number): string {
  */
 export type Phase = "active" | "overruled" | "waiting" | "overdue";
 
-export function phaseOf({ active, until, next_at }: Schedule, zone: string, now: number): Phase {
+export function phaseOf({ active, until, once, next_at }: Schedule, zone: string, now: number): Phase {
   if (active) return "active";
+  if (once !== undefined) return "overruled";
   if (until !== undefined && clockIn(zone, Date.parse(next_at)) === until) return "overruled";
   return Date.parse(next_at) > now ? "waiting" : "overdue";
 }

@@ -17,6 +17,10 @@ export const refused = refusals({
       "there is no time zone of this name; take one such as Europe/Berlin, or null for that of the gateway's clock",
   },
   "bad_request: until": { times_equal: "must differ from at" },
+  "bad_request: once": {
+    once_malformed:
+      "takes either minutes or until, for a device or all others, and no at, until, every_hours and days beside it",
+  },
   "bad_request: exit": {
     direct_scheduled: "direct cannot be scheduled, because it leads outside the tunnel; set it by hand",
     exit_unschedulable: "must be the name of a tunnel, or blocked",

@@ -6,6 +6,7 @@ import { deviceIdIn, EVERYBODY_ELSE, type LimitId, parseLimitId } from "../devic
 import { quotaIn } from "../devices/quota.ts";
 import { assertSingle, rateIn } from "../devices/rate.ts";
 import type { Quota, Rate } from "../devices/values.ts";
+import { MAX_ONCE_MINUTES } from "../shared/bounds.ts";
 import { isOutside } from "../shared/exits.ts";
 import { quotaText } from "../shared/quotas.ts";
 import { rateText } from "../shared/rates.ts";
@@ -14,6 +15,7 @@ import { EXIT_KEYS } from "../store/exits.ts";
 import { assertTunnelName } from "../tunnel/name.ts";
 import { refused } from "./refusals.ts";
 import { DAYS, type Day, SavedSchedule, type ScheduleBody } from "./schema.ts";
+import { nextOf } from "./times.ts";
 
 /** A time of day on some days of the week. */
 export interface Daily {
@@ -24,6 +26,12 @@ export interface Daily {
 /** The time from `at` to `until`; the days are those on which it begins. */
 export interface Span extends Daily {
   until: string;
+}
+
+/** From now on until then, in milliseconds since 1970. It does not come again. */
+export interface Once {
+  from: number;
+  to: number;
 }
 
 /** A tunnel moves to another server of its place. */
@@ -42,7 +50,7 @@ interface TimedAs<Kind extends ActionKind> {
   do: Kind;
   who: LimitId;
   value: Values[Kind];
-  when: Span;
+  when: Span | Once;
 }
 
 /** What holds for some time. */
@@ -52,23 +60,42 @@ export type Schedule = Move | TimedAction;
 
 const TIME = /^([01]\d|2[0-3]):[0-5]\d$/;
 
+const MINUTE_MS = 60_000;
+const MAX_ONCE_MS = MAX_ONCE_MINUTES * MINUTE_MS;
+
 const storedIn = listIn(SavedSchedule);
 
+/** All of a schedule but what makes it one that comes once. */
+type Body = Omit<ScheduleBody, "once">;
+
+/** When what comes once begins and ends. */
+export function onceIn(
+  { minutes, until }: NonNullable<ScheduleBody["once"]>,
+  now: number,
+  zone: string,
+): Once {
+  if ((minutes === undefined) === (until === undefined)) throw refused("once_malformed");
+  if (minutes !== undefined) return { from: now, to: now + minutes * MINUTE_MS };
+  return { from: now, to: nextOf({ at: timeIn("once: until", until), days: DAYS }, now, zone) };
+}
+
 /** The schedule that a client has described. Throws `bad_request` if its fields do not belong together. */
-export function scheduleIn(name: string, body: ScheduleBody): Schedule {
+export function scheduleIn(name: string, body: Body, once?: Once): Schedule {
   nameIn("name", name);
-  for (const field of ["at", "until"] as const)
-    if (!TIME.test(body[field] ?? "00:00")) throw refused("time_invalid", { field });
+  for (const field of ["at", "until"] as const) timeIn(field, body[field] ?? "00:00");
   const { tunnel, device, shared_rate, shared_quota } = body;
   if ([tunnel, device, shared_rate, shared_quota].filter((each) => each !== undefined).length !== 1)
     throw refused("one_of_required", { fields: "tunnel, device, shared_rate or shared_quota" });
-  return tunnel === undefined ? timedIn(name, body) : moveIn(name, tunnel, body);
+  if (tunnel === undefined) return timedIn(name, body, once);
+  if (once !== undefined) throw refused("once_malformed");
+  return moveIn(name, tunnel, body);
 }
 
-/** The schedule in the client's words. */
-export function bodyOf(schedule: Schedule): ScheduleBody {
+/** The schedule in the client's words, and with its times if it comes once. */
+export function bodyOf(schedule: Schedule): Omit<SavedSchedule, "name"> {
   const { when } = schedule;
   const what = whatOf(schedule);
+  if ("to" in when) return { ...what, once: { began_at: textOf(when.from), ends_at: textOf(when.to) } };
   if ("everyHours" in when) return { ...what, every_hours: when.everyHours };
   return {
     ...what,
@@ -79,7 +106,7 @@ export function bodyOf(schedule: Schedule): ScheduleBody {
 }
 
 /** The same without its times. */
-function whatOf(schedule: Schedule): ScheduleBody {
+function whatOf(schedule: Schedule): Body {
   if (schedule.do === "move") return { tunnel: schedule.tunnel };
   const { do: what, who, value } = schedule;
   return who === EVERYBODY_ELSE ? { [`shared_${what}`]: value } : { device: who, [what]: value };
@@ -107,6 +134,7 @@ export function inOrder(schedules: Iterable<Schedule>): Schedule[] {
 function wordsOf(schedule: Schedule): string {
   const { when } = schedule;
   const action = actionOf(schedule);
+  if ("to" in when) return `${action} from ${textOf(when.from)} until ${textOf(when.to)}`;
   if ("everyHours" in when) return `${action} every ${when.everyHours} h`;
   const span = "until" in when ? `from ${when.at} until ${when.until}` : `at ${when.at}`;
   return `${action} ${span}${when.days.length === DAYS.length ? "" : ` on ${when.days.join(", ")}`}`;
@@ -132,7 +160,7 @@ function quotaOf(quota: Quota | null): string {
 function moveIn(
   name: string,
   tunnel: string,
-  { exit, rate, quota, at, until, every_hours, days }: ScheduleBody,
+  { exit, rate, quota, at, until, every_hours, days }: Body,
 ): Move {
   assertTunnelName(tunnel, "tunnel");
   if ([exit, rate, quota, until].some((each) => each !== undefined)) throw refused("not_for_tunnel");
@@ -142,10 +170,13 @@ function moveIn(
   return { name, do: "move", tunnel, when: { at, days: sorted(days) } };
 }
 
-function timedIn(name: string, body: ScheduleBody): TimedAction {
+function timedIn(name: string, body: Body, once?: Once): TimedAction {
   const { device, at, until, every_hours, days } = body;
+  if (once !== undefined && [at, until, every_hours, days].some((each) => each !== undefined))
+    throw refused("once_malformed");
   if (every_hours !== undefined) throw refused("only_for_tunnel");
   const deed = device === undefined ? sharedIn(body) : deedIn(device, body);
+  if (once !== undefined) return { name, ...deed, when: once };
   if (at === undefined || until === undefined)
     throw refused("times_required", { of: device === undefined ? `shared_${deed.do}` : "device" });
   if (until === at) throw refused("times_equal");
@@ -153,7 +184,7 @@ function timedIn(name: string, body: ScheduleBody): TimedAction {
 }
 
 /** What a device has. */
-function deedIn(device: string, { exit, rate, quota }: ScheduleBody): Action {
+function deedIn(device: string, { exit, rate, quota }: Body): Action {
   if ([exit, rate, quota].filter((each) => each !== undefined).length !== 1)
     throw refused("one_of_required_for_device");
   const who = deviceIdIn(device, "device");
@@ -168,7 +199,7 @@ function deedIn(device: string, { exit, rate, quota }: ScheduleBody): Action {
 }
 
 /** What all others have. */
-function sharedIn({ exit, rate, quota, shared_rate, shared_quota = null }: ScheduleBody): Action {
+function sharedIn({ exit, rate, quota, shared_rate, shared_quota = null }: Body): Action {
   if ([exit, rate, quota].some((each) => each !== undefined)) throw refused("only_for_device");
   if (shared_rate !== undefined)
     return { do: "rate", who: EVERYBODY_ELSE, value: rateIn(true, shared_rate, "shared_rate") };
@@ -181,13 +212,25 @@ function exitIn(exit: string): string {
   return exit;
 }
 
+function timeIn(field: string, text = ""): string {
+  if (!TIME.test(text)) throw refused("time_invalid", { field });
+  return text;
+}
+
+function textOf(moment: number): string {
+  return new Date(moment).toISOString();
+}
+
 function sorted(days: readonly Day[] = DAYS): Day[] {
   return DAYS.filter((day) => days.includes(day));
 }
 
-function parsed({ name, ...body }: { name: string } & ScheduleBody): Schedule | null {
+/** One that would last longer than a client can ask for is no schedule of this gateway. */
+function parsed({ name, once, ...body }: SavedSchedule): Schedule | null {
   try {
-    return scheduleIn(name, body);
+    const span = once && { from: Date.parse(once.began_at), to: Date.parse(once.ends_at) };
+    const isPossible = span === undefined || (span.from < span.to && span.to - span.from <= MAX_ONCE_MS);
+    return isPossible ? scheduleIn(name, body, span) : null;
   } catch {
     return null;
   }

@@ -22,6 +22,8 @@ import {
   bodyOf,
   inOrder,
   type Move,
+  type Once,
+  onceIn,
   SCHEDULES,
   type Schedule,
   scheduleIn,
@@ -90,7 +92,9 @@ const WHAT: readonly ActionKind[] = ["exit", ...LIMITS];
 export class Schedules {
   private readonly decision: Decision<ByName>;
   /** Those that have begun. */
-  private begun: ByName;
+  private begun: ByName = new Map();
+  /** When those that come once are over, on the monotone clock. */
+  private readonly over = new Map<string, number>();
   private done: Done;
   private limits: Record<(typeof LIMITS)[number], Record<string, Overlay>>;
   /** Whether the database lacks something that was done. */
@@ -118,7 +122,7 @@ export class Schedules {
       ],
       changed: () => this.tellChange(),
     });
-    this.begun = this.all;
+    this.note(this.all);
     this.done = DONE.read(store) ?? { moves: {}, exits: {} };
     this.limits = limitsDoneIn(store);
   }
@@ -137,8 +141,8 @@ export class Schedules {
   }
 
   /** Resolves once it has its effect, if its time is now. A new one that only closes takes effect even if it cannot be saved. */
-  async put(name: string, body: ScheduleBody): Promise<void> {
-    const schedule = scheduleIn(name, body);
+  async put(name: string, { once, ...body }: ScheduleBody): Promise<void> {
+    const schedule = scheduleIn(name, body, once && onceIn(once, ...this.clock));
     this.deps.assertPossible(schedule);
     await this.decision.change((before) => {
       const all = new Map(before).set(name, schedule);
@@ -188,6 +192,7 @@ export class Schedules {
       this.lookAtLimits().catch(() => {});
       await this.look();
       await this.decision.retry();
+      await this.removeOver();
       this.trouble = null;
       return this.pauseMs;
     } catch (error) {
@@ -204,12 +209,35 @@ export class Schedules {
 
   /** One that is new, or another than before, has neither failed nor been done. */
   private async begin(all: ByName): Promise<void> {
-    for (const name of changedIn(this.begun, all)) {
+    for (const name of this.note(all)) {
       this.faults.delete(name);
       delete this.done.moves[name];
     }
-    this.begun = all;
     await this.look();
+  }
+
+  /** Returns the names of those that are others than before. */
+  private note(all: ByName): string[] {
+    const [changed, now] = [changedIn(this.begun, all), this.deps.clock.now()];
+    for (const name of changed) {
+      const when = all.get(name)?.when;
+      this.over.delete(name);
+      if (when !== undefined && "to" in when)
+        this.over.set(name, this.deps.clock.monotonic() + leftOf(when, now));
+    }
+    this.begun = all;
+    return changed;
+  }
+
+  /** What comes once holds until its removal is saved, because that may open something. */
+  private async removeOver(): Promise<void> {
+    const isOver = (name: string) => (this.over.get(name) ?? Infinity) <= this.deps.clock.monotonic();
+    const over = [...this.all.values()].filter(({ name }) => isOver(name));
+    if (over.length === 0) return;
+    const without = (all: ByName) => byName([...all.values()].filter(({ name }) => !isOver(name)));
+    await this.decision.change(without).catch((error: unknown) => {
+      for (const each of over) if (each.do !== "move") this.tellRefused(each.do, each.who, each.name, error);
+    });
   }
 
   /** One that takes the place of another may open something. */
@@ -218,10 +246,11 @@ export class Schedules {
       const [from, to] = [before.get(name), after.get(name)];
       const timed = from ?? to;
       if (timed === undefined || timed.do === "move") return "neither";
-      if (from !== undefined && to !== undefined) return "loosens";
+      if (from !== undefined && to !== undefined && !isLonger(from, to)) return "loosens";
       const valueIn = (each: Schedule | undefined) => (each === undefined ? undefined : timed.value);
       const byTime = this.deps.byTime[timed.do] as ByTime<Value>;
-      return byTime.loosens(timed.who, valueIn(from), valueIn(to)) ? "loosens" : "tightens";
+      const given = to === undefined ? valueIn(from) : undefined;
+      return byTime.loosens(timed.who, given, valueIn(to)) ? "loosens" : "tightens";
     });
     return (["loosens", "tightens"] as const).find((each) => effects.includes(each)) ?? "neither";
   }
@@ -296,10 +325,7 @@ export class Schedules {
         else all[id] = next;
         this.faults.delete(next?.schedule ?? "");
       } catch (error) {
-        const name = (next ?? given)?.schedule ?? id;
-        const reason = messageOf(error);
-        if (id === EVERYBODY_ELSE) this.tellFault({ what: `shared_${what}`, name, reason });
-        else this.tellFault({ what, name, device: id, reason });
+        this.tellRefused(what, id, (next ?? given)?.schedule ?? id, error);
       }
     }
   }
@@ -308,18 +334,13 @@ export class Schedules {
     return what === "exit" ? this.done.exits : this.limits[what];
   }
 
-  /** What each of them should have. If several schedules apply, the one that began last counts. */
+  /** What each of them should have. What comes once counts before what comes again, which must not end a pause. */
   private dueAt(now: number, zone: string): Record<ActionKind, Due> {
-    const due = { exit: new Map(), rate: new Map(), quota: new Map() } satisfies Record<ActionKind, Due>;
-    for (const each of this.all.values()) {
-      if (each.do === "move") continue;
-      const span = spanAt(each.when, now, zone);
-      const all: Due = due[each.do];
-      const other = all.get(each.who);
-      if (span === null || (other !== undefined && span.from < other.from)) continue;
-      all.set(each.who, { schedule: each.name, [each.do]: each.value, from: span.from });
-    }
-    return due;
+    const timed = [...this.all.values()].filter((each) => each.do !== "move");
+    const again = latestOf(timed, (when) => ("to" in when ? null : spanAt(when, now, zone)));
+    const once = latestOf(timed, (when) => ("to" in when ? when : null));
+    for (const what of WHAT) for (const [who, overlay] of once[what]) again[what].set(who, overlay);
+    return again;
   }
 
   /** Whether it is in effect. It is not if a person has given something else since. */
@@ -331,9 +352,11 @@ export class Schedules {
 
   private nextOf(schedule: Schedule, now: number, zone: string): number {
     const { when } = schedule;
+    if ("to" in when)
+      return now + Math.max(0, (this.over.get(schedule.name) ?? 0) - this.deps.clock.monotonic());
     if ("everyHours" in when) return (this.done.moves[schedule.name] ?? now) + when.everyHours * HOUR_MS;
     const next = nextOf(when, now, zone);
-    return schedule.do === "move" ? next : Math.min(next, spanAt(schedule.when, now, zone)?.to ?? next);
+    return "until" in when ? Math.min(next, spanAt(when, now, zone)?.to ?? next) : next;
   }
 
   private get pauseMs(): number {
@@ -356,6 +379,12 @@ export class Schedules {
 
   private get clock(): [now: number, zone: string] {
     return [Math.floor(this.deps.clock.now()), this.zone];
+  }
+
+  private tellRefused(what: ActionKind, who: string, name: string, error: unknown): void {
+    const reason = messageOf(error);
+    if (who === EVERYBODY_ELSE) this.tellFault({ what: `shared_${what}`, name, reason });
+    else this.tellFault({ what, name, device: who, reason });
   }
 
   /** Reports each fault once, as long as it lasts. */
@@ -388,6 +417,34 @@ export class Schedules {
 }
 
 type ByName = ReadonlyMap<string, Schedule>;
+
+/** What each has by its span now. If several apply, the one that began last counts. */
+function latestOf(
+  timed: readonly TimedAction[],
+  spanOf: (when: TimedAction["when"]) => Once | null,
+): Record<ActionKind, Due> {
+  const due = { exit: new Map(), rate: new Map(), quota: new Map() } satisfies Record<ActionKind, Due>;
+  for (const { name, do: what, who, value, when } of timed) {
+    const [all, span]: [Due, Once | null] = [due[what], spanOf(when)];
+    const other = all.get(who);
+    if (span === null || (other !== undefined && span.from < other.from)) continue;
+    all.set(who, { schedule: name, [what]: value, from: span.from });
+  }
+  return due;
+}
+
+/**
+ * What is left of it at the start, by the machine's clock. The service then counts that itself, so that a clock that is
+ * set neither ends it nor makes it endless. A clock that is behind its beginning leaves all of it.
+ */
+function leftOf({ from, to }: Once, now: number): number {
+  return Math.min(Math.max(0, to - now), to - from);
+}
+
+/** Whether it is the same for longer: it opens or closes as if it was new. */
+function isLonger({ when: former, ...from }: Schedule, { when, ...to }: Schedule): boolean {
+  return "to" in former && "to" in when && former.to <= when.to && Bun.deepEquals(from, to);
+}
 
 function limiting(all: ByName): Schedule[] {
   return [...all.values()].filter((each) => each.do === "rate" || each.do === "quota");

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { GivenQuota, Rate } from "../devices/values.ts";
-import { MAX_EVERY_HOURS } from "../shared/bounds.ts";
+import { MAX_EVERY_HOURS, MAX_ONCE_MINUTES } from "../shared/bounds.ts";
 
 const Day = enumOf(["mon", "tue", "wed", "thu", "fri", "sat", "sun"]);
 export type Day = Static<typeof Day>;
@@ -55,6 +55,18 @@ export const ScheduleBody = objectOf({
   every_hours: Type.Optional(
     Type.Integer({ minimum: 1, maximum: MAX_EVERY_HOURS, description: "with `tunnel`, in place of `at`" }),
   ),
+  once: Type.Optional(
+    objectOf(
+      {
+        minutes: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_ONCE_MINUTES })),
+        until: time("24-hour time on the gateway's clock, such as 07:00, whenever it comes next"),
+      },
+      {
+        description:
+          "not with `tunnel`, and in place of all other times: from now on for `minutes`, or until this time; then the schedule is removed",
+      },
+    ),
+  ),
   days: Type.Optional(
     Type.Array(Day, {
       minItems: 1,
@@ -66,14 +78,19 @@ export const ScheduleBody = objectOf({
 });
 export type ScheduleBody = Static<typeof ScheduleBody>;
 
-/** A schedule as it is saved. */
-export const SavedSchedule = objectOf({ name: Type.String(), ...ScheduleBody.properties });
+const moment = (description: string) => Type.String({ description: `${description}, in ISO 8601` });
 
-/** The answer of `/api/schedules`. */
-/** A schedule with what it does now. */
-export const Schedule = objectOf({
+/** A schedule as it is saved. */
+export const SavedSchedule = objectOf({
   name: Type.String(),
   ...ScheduleBody.properties,
+  once: Type.Optional(objectOf({ began_at: moment("when it began"), ends_at: moment("when it ends") })),
+});
+export type SavedSchedule = Static<typeof SavedSchedule>;
+
+/** A schedule with what it does now. */
+export const Schedule = objectOf({
+  ...SavedSchedule.properties,
   active: Type.Boolean({
     description: "whether the exit, the rate or the quota is in force now because of it",
   }),

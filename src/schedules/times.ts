@@ -1,4 +1,4 @@
-import type { Daily, Span } from "./schedule.ts";
+import type { Daily, Once, Span } from "./schedule.ts";
 import { DAYS } from "./schema.ts";
 
 /** Days before and after today. After a week each day has come again, and the clock's own changes take some hours. */
@@ -20,7 +20,7 @@ export function nextOf(daily: Daily, now: number, zone: string): number {
 }
 
 /** The span that `now` is in; null if there is none. */
-export function spanAt(span: Span, now: number, zone: string): { from: number; to: number } | null {
+export function spanAt(span: Span, now: number, zone: string): Once | null {
   const spans = datesOf(span, now, zone, NOW).map((date) => ({
     from: momentOf(date, span.at, zone),
     to: momentOf(span.until > span.at ? date : date.add({ days: 1 }), span.until, zone),

@@ -6,6 +6,8 @@ export const MAX_NAME_CHARACTERS = 64;
 export const TUNNEL_NAME = "[a-z0-9\\-]{1,32}";
 /** Between two moves of a tunnel by a schedule: a month. */
 export const MAX_EVERY_HOURS = 720;
+/** What a schedule gives once, such as a pause: a week. */
+export const MAX_ONCE_MINUTES = 10_080;
 /** In one answer of `/api/events`: some 150 KB. */
 export const MAX_EVENTS = 500;
 /** How long the results of the checks are kept: anyone on the LAN can ask, and each run starts some twenty programs. */

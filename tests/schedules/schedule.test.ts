@@ -26,12 +26,12 @@ test.each<[string, ScheduleBody]>([
   ["a shared quota", { ...TIMES, shared_quota: QUOTA }],
   ["no shared quota", { ...TIMES, shared_quota: null }],
 ])("%s is kept as it was described", (_, body) => {
-  expect(bodyOf(scheduleIn("one", body))).toEqual(body);
+  expect<object>(bodyOf(scheduleIn("one", body))).toEqual(body);
 });
 
 test("ids and days are kept in one spelling", () => {
   const body: ScheduleBody = { ...NIGHT, device: "02-00-00-00-00-20", days: ["sun", "mon"] };
-  expect(bodyOf(scheduleIn("one", body))).toEqual({ ...NIGHT, days: ["mon", "sun"] });
+  expect<object>(bodyOf(scheduleIn("one", body))).toEqual({ ...NIGHT, days: ["mon", "sun"] });
 });
 
 test.each<[ScheduleBody, string]>([

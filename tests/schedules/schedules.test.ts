@@ -15,8 +15,8 @@ const TV = "02:00:00:00:00:20" as DeviceId;
 const PHONE = "02:00:00:00:00:21" as DeviceId;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
-const NIGHT: ScheduleBody = { device: TV, exit: "blocked", at: "21:00", until: "07:00" };
-const MOVE: ScheduleBody = { tunnel: "main", at: "04:00" };
+const NIGHT = { device: TV, exit: "blocked", at: "21:00", until: "07:00" } satisfies ScheduleBody;
+const MOVE = { tunnel: "main", at: "04:00" } satisfies ScheduleBody;
 const at = (text: string) => Temporal.PlainDateTime.from(text).toZonedDateTime(BERLIN).epochMilliseconds;
 
 /** Schedules on a clock that a test moves, with devices and tunnels that only note what is done. */
@@ -707,5 +707,131 @@ describe("on a disk that takes no writes", () => {
     world.exits.clear();
     await world.offUntil("2026-11-22T22:02");
     expect(world.done).toEqual([`11-22T21:00 ${TV} blocked`]);
+  });
+});
+
+describe("what comes once", () => {
+  const PAUSE: ScheduleBody = { device: TV, exit: "blocked", once: { minutes: 30 } };
+  const names = () => world.schedules.list().schedules.map(({ name }) => name);
+
+  test("begins at once, ends by itself, and leaves no schedule", async () => {
+    await world.schedules.put("pause", PAUSE);
+    expect(world.schedules.list().schedules).toEqual([
+      {
+        name: "pause",
+        device: TV,
+        exit: "blocked",
+        once: { began_at: "2026-11-22T11:00:00.000Z", ends_at: "2026-11-22T11:30:00.000Z" },
+        active: true,
+        next_at: "2026-11-22T11:30:00.000Z",
+        error: null,
+      },
+    ]);
+    await world.until("2026-11-22T13:00");
+    expect(world.done).toEqual([`11-22T12:00 ${TV} blocked`, `11-22T12:30 ${TV} null`]);
+    expect([names(), world.settings.get("schedules")]).toEqual([[], "[]"]);
+  });
+
+  test("until the morning ends when that time comes next", async () => {
+    await world.schedules.put("pause", { ...PAUSE, once: { until: "07:00" } });
+    await world.until("2026-11-23T12:00");
+    expect(world.done).toEqual([`11-22T12:00 ${TV} blocked`, `11-23T07:00 ${TV} null`]);
+  });
+
+  test("counts before what begins meanwhile and comes again, which has its time afterwards", async () => {
+    await world.schedules.put("show", { ...NIGHT, exit: "main", at: "12:10", until: "13:00" });
+    await world.schedules.put("pause", PAUSE);
+    await world.until("2026-11-22T14:00");
+    expect(world.done).toEqual([
+      `11-22T12:00 ${TV} blocked`,
+      `11-22T12:30 ${TV} main`,
+      `11-22T13:00 ${TV} null`,
+    ]);
+  });
+
+  test.each([-400, -1, 1, 400])(
+    "a clock that is set by %d days neither ends it nor makes it endless",
+    async (days) => {
+      await world.schedules.put("pause", PAUSE);
+      world.clock.setDate(days * 24 * HOUR_MS);
+      await world.clock.pass(29 * MINUTE_MS);
+      expect([names(), world.exits.get(TV)]).toEqual([["pause"], "blocked"]);
+      await world.clock.pass(MINUTE_MS);
+      expect([names(), world.exits.get(TV)]).toEqual([[], undefined]);
+    },
+  );
+
+  test("a restart leaves it as long as the clock says, and at most as long as it was given", async () => {
+    await world.schedules.put("pause", PAUSE);
+    await world.offUntil("2026-11-22T12:20");
+    await world.clock.pass(9 * MINUTE_MS);
+    expect(world.exits.get(TV)).toBe("blocked");
+    world.clock.setDate(-24 * HOUR_MS);
+    world.start();
+    await world.clock.pass(29 * MINUTE_MS);
+    expect(world.exits.get(TV)).toBe("blocked");
+    await world.clock.pass(MINUTE_MS);
+    expect([names(), world.exits.get(TV)]).toEqual([[], undefined]);
+  });
+
+  test("one that was over while the machine was off ends at the start", async () => {
+    await world.schedules.put("pause", PAUSE);
+    await world.offUntil("2026-11-22T15:00");
+    expect([names(), world.exits.get(TV)]).toEqual([[], undefined]);
+  });
+
+  test("a full disk keeps no pause from beginning, and keeps it from ending", async () => {
+    const { settings } = world;
+    const write = settings.set.bind(settings);
+    settings.set = () => {
+      throw new Error("the disk is full");
+    };
+    await expect(world.schedules.put("pause", PAUSE)).rejects.toThrow(Unsaved);
+    await expect(world.schedules.put("pause", { ...PAUSE, once: { minutes: 60 } })).rejects.toThrow(Unsaved);
+    await expect(world.schedules.put("film", { ...PAUSE, exit: "main" })).rejects.toThrow("full");
+    await world.until("2026-11-22T14:00");
+    expect([names(), world.exits.get(TV)]).toEqual([["pause"], "blocked"]);
+    expect(world.schedules.list().schedules[0]?.error).toContain("the disk is full");
+    settings.set = write;
+    await world.until("2026-11-22T14:01");
+    expect([names(), world.exits.get(TV)]).toEqual([[], undefined]);
+  });
+
+  test("a shorter one in its place opens, so a full disk refuses it", async () => {
+    await world.schedules.put("pause", PAUSE);
+    world.settings.set = () => {
+      throw new Error("the disk is full");
+    };
+    await expect(world.schedules.put("pause", { ...PAUSE, once: { minutes: 5 } })).rejects.toThrow(
+      /^the disk/,
+    );
+    await world.until("2026-11-22T12:29");
+    expect(world.exits.get(TV)).toBe("blocked");
+  });
+
+  test.each<ScheduleBody["once"] & object>([{}, { minutes: 1, until: "07:00" }, { until: "7" }])(
+    "%j is refused",
+    async (once) => {
+      await expect(world.schedules.put("pause", { ...PAUSE, once })).rejects.toThrow(/^once/);
+      for (const more of [{ at: "10:00" }, { days: ["mon" as const] }])
+        await expect(
+          world.schedules.put("pause", { ...PAUSE, ...more, once: { minutes: 1 } }),
+        ).rejects.toThrow(/^once/);
+      await expect(world.schedules.put("pause", { tunnel: "main", once: { minutes: 1 } })).rejects.toThrow(
+        /^once/,
+      );
+      expect(names()).toEqual([]);
+    },
+  );
+
+  test("a saved one that would last longer than a client can ask for is left out", () => {
+    const once = { began_at: "2026-11-22T11:00:00.000Z", ends_at: "2027-11-22T11:00:00.000Z" };
+    expect(SCHEDULES.parse(JSON.stringify([{ name: "pause", device: TV, exit: "blocked", once }]))).toEqual(
+      [],
+    );
+    const week = { ...once, ends_at: "2026-11-29T11:00:00.000Z" };
+    expect(
+      SCHEDULES.parse(JSON.stringify([{ name: "pause", device: TV, exit: "blocked", once: week }])),
+    ).toHaveLength(1);
   });
 });

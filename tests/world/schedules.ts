@@ -7,9 +7,12 @@ interface Row {
   exit: string;
   at: string;
   until: string;
+  once?: object;
 }
 
 export const SCHEDULES = ["bedtime", "homework"] as const;
+/** It ends by itself. */
+export const PAUSE = "pause";
 
 /** What is true of schedules at rest: all know of the same, and devices have what is due. */
 export async function scheduleFaults(world: World, possible: Possible): Promise<string[]> {
@@ -19,26 +22,29 @@ export async function scheduleFaults(world: World, possible: Possible): Promise<
   const now = new Date(world.machine.now())
     .toISOString()
     .slice("2023-11-14T".length, "2023-11-14T22:13".length);
-  return SCHEDULES.flatMap((name) => {
-    const [shown, kept] = [schedules, saved].map((all) => textOf(all.find((each) => each.name === name)));
-    const asked = possible((request) => givenBy(request, name), NONE);
-    return [
-      ...(shown === kept ? [] : [`${name}: the interface says ${shown}, and ${kept} is saved`]),
-      ...(asked.has(shown ?? NONE) ? [] : [`${name} is ${shown}, and was given as ${[...asked]}`]),
-    ];
-  }).concat(
-    schedules.flatMap(({ name, device, exit, at, until, active }) => [
-      ...(active && given.get(device) !== exit
-        ? [`${name} is active, and ${device} has ${given.get(device)}`]
-        : []),
-      ...(active && !(at <= now && now < until) ? [`${name} is active at ${now}`] : []),
-    ]),
-    [...given].flatMap(([device, exit]) =>
-      schedules.some((each) => each.active && each.device === device && each.exit === exit)
-        ? []
-        : [`${device} has ${exit} by no schedule that is active`],
-    ),
-  );
+  return [...SCHEDULES, PAUSE]
+    .flatMap((name) => {
+      const [shown, kept] = [schedules, saved].map((all) => textOf(all.find((each) => each.name === name)));
+      const wished = possible((request) => givenBy(request, name), NONE);
+    const asked = name === PAUSE ? new Set([...wished, NONE]) : wished;
+      return [
+        ...(shown === kept ? [] : [`${name}: the interface says ${shown}, and ${kept} is saved`]),
+        ...(asked.has(shown ?? NONE) ? [] : [`${name} is ${shown}, and was given as ${[...asked]}`]),
+      ];
+    })
+    .concat(
+      schedules.flatMap(({ name, device, exit, at, until, once, active }) => [
+        ...(active && given.get(device) !== exit
+          ? [`${name} is active, and ${device} has ${given.get(device)}`]
+          : []),
+        ...(active && !once && !(at <= now && now < until) ? [`${name} is active at ${now}`] : []),
+      ]),
+      [...given].flatMap(([device, exit]) =>
+        schedules.some((each) => each.active && each.device === device && each.exit === exit)
+          ? []
+          : [`${device} has ${exit} by no schedule that is active`],
+      ),
+    );
 }
 
 /** The exits that devices have by a schedule, as the database has them. */
@@ -53,5 +59,7 @@ function givenBy({ method, path, params, body }: Request, name: string): string 
 }
 
 function textOf(row: Omit<Row, "name"> | undefined): string {
-  return row === undefined ? NONE : `${row.device} ${row.exit} from ${row.at} until ${row.until}`;
+  return row === undefined
+    ? NONE
+    : `${row.device} ${row.exit} ${row.once ? "once" : `from ${row.at} until ${row.until}`}`;
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { PREFIXES } from "./destinations.ts";
 import { forwardOf } from "./forwards.ts";
-import { SCHEDULES } from "./schedules.ts";
+import { PAUSE, SCHEDULES } from "./schedules.ts";
 import { type KnownMac, MACS, type World } from "./world.ts";
 
 /** Something that happens to the home, and how much of what waits goes on after it. */
@@ -72,13 +72,26 @@ const request = fc.oneof(
       ),
   },
   {
+    weight: 1,
+    arbitrary: fc
+      .tuple(mac, fc.constantFrom("blocked", "berlin"), fc.constantFrom(1, 5))
+      .map(([device, exit, minutes]) =>
+        ask("put", "/api/schedules/:name", { name: PAUSE }, { device, exit, once: { minutes } }),
+      ),
+  },
+  {
     weight: 2,
     arbitrary: fc
       .tuple(mac, fc.constantFrom(51_413, 51_414))
       .map(([device, external]) => ask("put", FORWARD, forwardOf(device), { external })),
   },
   { weight: 1, arbitrary: mac.map((device) => ask("delete", FORWARD, forwardOf(device))) },
-  { weight: 1, arbitrary: schedule.map((name) => ask("delete", "/api/schedules/:name", { name })) },
+  {
+    weight: 1,
+    arbitrary: fc
+      .constantFrom(...SCHEDULES, PAUSE)
+      .map((name) => ask("delete", "/api/schedules/:name", { name })),
+  },
   { weight: 1, arbitrary: rate.map((value) => ask("put", "/api/shared-rate", {}, { rate: value })) },
   { weight: 1, arbitrary: fc.boolean().map((isAllowed) => (world: World) => world.allowDirect(isAllowed)) },
   { weight: 3, arbitrary: server.map((to) => ask("post", "/api/connect", {}, to)) },

@@ -15,12 +15,14 @@ export function addDeviceCommands(program: Command): void {
     command(
       program,
       "device",
-      "show a device, or choose its exit, name it, give it an address, a limit, a quota, an icon or a group, or forget all of it",
+      "show a device, or choose its exit, pause it, name it, give it an address, a limit, a quota, an icon or a group, or forget all of it",
     )
       .argument("<device>", "its id or its name")
       .addArgument(
         new Argument("[action]", "what to do (default: show it)").choices([
           "exit",
+          "pause",
+          "resume",
           "name",
           "address",
           "rate",
@@ -32,7 +34,7 @@ export function addDeviceCommands(program: Command): void {
       )
       .argument(
         "[exit or value]",
-        'for exit: a tunnel, or blocked, or several of which the first that is up is taken (amsterdam,main,blocked); for name: 1 to 64 characters; for address: an IPv4 address that the gateway\'s DHCP server then gives to it, or auto; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off; for quota: how much, such as 500MB/day or 20GB/month, or off; for icon: phone, laptop, tv, camera, console, printer, speaker, other, or off; for group: the person or the room that it belongs to ("Living room"), or off',
+        'for exit: a tunnel, or blocked, or several of which the first that is up is taken (amsterdam,main,blocked); for pause: how long it has no internet, such as 30m (the default) or 2h, or until when, such as 07:00; for name: 1 to 64 characters; for address: an IPv4 address that the gateway\'s DHCP server then gives to it, or auto; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off; for quota: how much, such as 500MB/day or 20GB/month, or off; for icon: phone, laptop, tv, camera, console, printer, speaker, other, or off; for group: the person or the room that it belongs to ("Living room"), or off',
       )
       .argument(
         "[end of the quota]",

@@ -2,15 +2,19 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../devices/schema.ts";
 import { MAX_NAME_CHARACTERS } from "../../shared/bounds.ts";
 import { exitKindOf, isBlocked } from "../../shared/exits.ts";
+import { MORNING, pauseName } from "../../shared/pauses.ts";
 import { type Action, useAction } from "../action.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { change, pathOf } from "../api.ts";
 import { advertisementsOf, withAdvertisementsBlocked, withAdvertisementsOpen } from "../block-lists.ts";
 import { titleOf } from "../exit.ts";
+import { timeOfDay } from "../format.ts";
 import { say } from "../language.ts";
 import { useExits, useIsOpen } from "../protection.ts";
-import { whenOf } from "../schedule.ts";
+import { momentOf, type Schedule, whenOf } from "../schedule.ts";
+import { MINUTE_MS, useMinute } from "../traffic.ts";
 import { bodyWith } from "../wanted-lists.ts";
+import { clockIn } from "../zone.ts";
 import { Button, FormButton, Outcome } from "./button.tsx";
 import { devicePath, questionAboutOrder } from "./device-exit.tsx";
 import { Form } from "./form.tsx";
@@ -25,15 +29,18 @@ interface Part extends OfDevice {
   action: Action;
 }
 
-/** What people want of a device: another country, no internet, none at night, no advertisements. */
+/** What people want of a device: another country, no internet, none for a while or at night, no advertisements. */
 export function DeviceActions({ device, list }: OfDevice) {
   const action = useAction();
   const part = { device, list, title: titleOf(device), action };
+  const { schedules = [], time_zone: zone = "" } = knownOf(useAnswer("schedules")) ?? {};
+  const pause = schedules.find((each) => each.active && each.name === pauseName(device.id));
   return (
     <div class="device-actions">
-      <Countries {...part} />
+      {pause === undefined && <Countries {...part} />}
+      {(pause !== undefined || !isBlocked(device.exit)) && <Pause {...{ ...part, pause, zone }} />}
       <div class="choices">
-        <Internet {...part} />
+        {pause === undefined && <Internet {...part} />}
         <AtNight {...part} />
         <Advertisements {...part} />
       </div>
@@ -100,6 +107,51 @@ function Internet(part: Part) {
   );
 }
 
+const PAUSE_MINUTES = [30, 60];
+
+/** No internet for a while; or what ends that. */
+function Pause(props: Part & { pause: Schedule | undefined; zone: string }) {
+  const { device, action, pause, zone } = props;
+  const now = useMinute() * MINUTE_MS;
+  const path = pathOf("schedules", pauseName(device.id));
+  const time = timeOfDay(MORNING);
+  const morning =
+    clockIn(zone, now) < MORNING ? say("today at {time}", { time }) : say("tomorrow at {time}", { time });
+  const choices = [
+    ...PAUSE_MINUTES.map((minutes) => ({
+      once: { minutes },
+      text: say("Pause for {count, plural, one {# minute} other {# minutes}}", { count: minutes }),
+    })),
+    { once: { until: MORNING }, text: say("Pause until {moment}", { moment: morning }) },
+  ];
+  const make = (once: object) => async () => {
+    await change("PUT", path, { device: device.id, exit: "blocked", once });
+    await refresh("schedules");
+  };
+  const end = async () => {
+    await change("DELETE", path);
+    await refresh("schedules");
+  };
+  if (pause !== undefined)
+    return (
+      <div class="choices">
+        <span>{say("Paused until {moment}.", { moment: momentOf(pause.next_at, zone, now) })}</span>
+        <Button action={action} doing={say("Ending the pause…")} work={end}>
+          {say("Resume")}
+        </Button>
+      </div>
+    );
+  return (
+    <div class="choices">
+      {choices.map(({ once, text }) => (
+        <Button key={text} action={action} doing={say("Pausing…")} work={make(once)}>
+          {text}
+        </Button>
+      ))}
+    </div>
+  );
+}
+
 const NIGHT = { at: "21:00", until: "07:00" };
 
 /** A schedule that blocks the device each night; or what ends it. */
@@ -108,7 +160,9 @@ function AtNight(part: Part) {
   const [isOpen, setOpen] = useState(false);
   const schedules = knownOf(useAnswer("schedules"))?.schedules;
   if (schedules === undefined) return null;
-  const own = schedules.find((each) => each.device === device.id && isBlocked(each.exit ?? null));
+  const own = schedules.find(
+    (each) => each.device === device.id && each.once === undefined && isBlocked(each.exit ?? null),
+  );
   const end = async (name: string) => {
     await change("DELETE", pathOf("schedules", name));
     await refresh("schedules");

@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../devices/schema.ts";
 import { exitKindOf, isOutside } from "../../shared/exits.ts";
+import { pauseName } from "../../shared/pauses.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { change, pathOf } from "../api.ts";
 import { type ExitState, exitNow, isNetwork, titleOf, usedUpText } from "../exit.ts";
@@ -101,16 +102,15 @@ export function BySchedule({ id, what }: ByScheduleProps) {
   );
 }
 
-function Until({ schedule: { name, next_at }, zone }: { schedule: Schedule; zone: string }) {
-  const now = useMinute() * MINUTE_MS;
+function Until({ schedule: { name, next_at, device, once }, zone }: { schedule: Schedule; zone: string }) {
+  const moment = momentOf(next_at, zone, useMinute() * MINUTE_MS);
+  if (once !== undefined && name === pauseName(device ?? ""))
+    return <p class="small">{say("Paused until {moment}.", { moment })}</p>;
   return (
     <p class="small">
       <Say
         message="By the schedule {schedule} until {moment}."
-        parts={{
-          schedule: <ViewLink to="schedules">{name}</ViewLink>,
-          moment: momentOf(next_at, zone, now),
-        }}
+        parts={{ schedule: <ViewLink to="schedules">{name}</ViewLink>, moment }}
       />
     </p>
   );

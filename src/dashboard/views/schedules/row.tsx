@@ -30,9 +30,11 @@ export function ScheduleRow({ schedule, devices, zone, now, onChange }: RowProps
       intro={say("It failed the last time.")}
       actions={
         <>
-          <FormButton label={say("Change {name}", { name })} open={onChange}>
-            {say("Change")}
-          </FormButton>
+          {schedule.once === undefined && (
+            <FormButton label={say("Change {name}", { name })} open={onChange}>
+              {say("Change")}
+            </FormButton>
+          )}
           <Remove
             label={say("Remove {name}", { name })}
             work={async () => void (await change("DELETE", pathOf("schedules", name)))}
