@@ -10,6 +10,7 @@ import { useConnecting } from "./servers/connecting.ts";
 import { useDetails } from "./servers/details.ts";
 import { ServerList } from "./servers/list.tsx";
 import { Marked } from "./servers/marked.tsx";
+import { OnMap } from "./servers/on-map.tsx";
 import { ProviderChoice } from "./servers/provider-choice.tsx";
 import { Where } from "./servers/where.tsx";
 
@@ -32,6 +33,7 @@ export function Servers() {
         </div>
       </header>
       <Where connecting={connecting} />
+      <OnMap />
       <Marked details={details} connecting={connecting} />
       <section class="card">
         <h2>{say("All servers")}</h2>
