@@ -18,7 +18,7 @@ export function PlacesMap({ tunnels }: { tunnels: readonly TunnelRow[] }) {
     <section class="card">
       <h2>{say("Where the tunnels lead")}</h2>
       <div class="map">
-        <svg viewBox={map.viewBox} preserveAspectRatio="xMidYMid slice" aria-hidden="true">
+        <svg viewBox={map.viewBox} aria-hidden="true">
           <path d={LAND} />
         </svg>
         <ul>
