@@ -26,7 +26,7 @@ export async function scheduleFaults(world: World, possible: Possible): Promise<
     .flatMap((name) => {
       const [shown, kept] = [schedules, saved].map((all) => textOf(all.find((each) => each.name === name)));
       const wished = possible((request) => givenBy(request, name), NONE);
-    const asked = name === PAUSE ? new Set([...wished, NONE]) : wished;
+      const asked = name === PAUSE ? new Set([...wished, NONE]) : wished;
       return [
         ...(shown === kept ? [] : [`${name}: the interface says ${shown}, and ${kept} is saved`]),
         ...(asked.has(shown ?? NONE) ? [] : [`${name} is ${shown}, and was given as ${[...asked]}`]),
