@@ -270,6 +270,7 @@ test("the page in the browser takes only types, what is shared, and what makes a
         "shared/quotas.ts",
         "shared/words.ts",
         "shared/page-answers.ts",
+        "shared/pauses.ts",
         "shared/message-key.ts",
         "shared/saying.ts",
         "shared/verdict.ts",

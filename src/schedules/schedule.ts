@@ -15,24 +15,7 @@ import { EXIT_KEYS } from "../store/exits.ts";
 import { assertTunnelName } from "../tunnel/name.ts";
 import { refused } from "./refusals.ts";
 import { DAYS, type Day, SavedSchedule, type ScheduleBody } from "./schema.ts";
-import { nextOf } from "./times.ts";
-
-/** A time of day on some days of the week. */
-export interface Daily {
-  at: string;
-  days: readonly Day[];
-}
-
-/** The time from `at` to `until`; the days are those on which it begins. */
-export interface Span extends Daily {
-  until: string;
-}
-
-/** From now on until then, in milliseconds since 1970. It does not come again. */
-export interface Once {
-  from: number;
-  to: number;
-}
+import { type Daily, nextOf, type Once, type Span } from "./times.ts";
 
 /** A tunnel moves to another server of its place. */
 export interface Move {

@@ -22,7 +22,6 @@ import {
   bodyOf,
   inOrder,
   type Move,
-  type Once,
   onceIn,
   SCHEDULES,
   type Schedule,
@@ -30,7 +29,7 @@ import {
   type TimedAction,
 } from "./schedule.ts";
 import type { ScheduleBody, ScheduleList } from "./schema.ts";
-import { lastOf, nextOf, spanAt } from "./times.ts";
+import { lastOf, nextOf, type Once, spanAt } from "./times.ts";
 import { TIME_ZONE, zoneIn, zoneText } from "./zone.ts";
 
 interface Deps {

@@ -1,5 +1,21 @@
-import type { Daily, Once, Span } from "./schedule.ts";
-import { DAYS } from "./schema.ts";
+import { DAYS, type Day } from "./schema.ts";
+
+/** A time of day on some days of the week. */
+export interface Daily {
+  at: string;
+  days: readonly Day[];
+}
+
+/** The time from `at` to `until`; the days are those on which it begins. */
+export interface Span extends Daily {
+  until: string;
+}
+
+/** From now on until then, in milliseconds since 1970. It does not come again. */
+export interface Once {
+  from: number;
+  to: number;
+}
 
 /** Days before and after today. After a week each day has come again, and the clock's own changes take some hours. */
 const [LAST, NEXT, NOW] = [

@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { spotOf } from "../../src/dashboard/views/servers/map/coordinates.ts";
-import { LAND } from "../../src/dashboard/views/servers/map/land.ts";
-import { placesMapOf } from "../../src/dashboard/views/servers/map/places.ts";
+import { spotOf } from "../../src/dashboard/map/coordinates.ts";
+import { LAND } from "../../src/dashboard/map/land.ts";
+import { placesMapOf } from "../../src/dashboard/map/places.ts";
 import type { TunnelRow } from "../../src/tunnel/schema.ts";
 
 const row = (name: string, location: string) => ({ name, location }) as TunnelRow;

@@ -10,7 +10,7 @@ export function OnMap() {
   const isKnown = tunnels.some(({ location }) => location !== "");
   useEffect(() => {
     if (!isKnown) return;
-    import("./map/map.tsx").then(
+    import("../../map/map.tsx").then(
       ({ PlacesMap }) => setDrawn({ Map: PlacesMap }),
       () => {},
     );

@@ -1,4 +1,4 @@
-import type { TunnelRow } from "../../../../tunnel/schema.ts";
+import type { TunnelRow } from "../../tunnel/schema.ts";
 import { spotOf } from "./coordinates.ts";
 
 /** Where a tunnel leads, or several of them. */

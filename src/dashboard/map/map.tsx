@@ -1,7 +1,7 @@
-import type { TunnelRow } from "../../../../tunnel/schema.ts";
-import { say } from "../../../language.ts";
-import { ViewLink } from "../../../parts/link.tsx";
-import { tunnelLook } from "../../../told.ts";
+import type { TunnelRow } from "../../tunnel/schema.ts";
+import { say } from "../language.ts";
+import { ViewLink } from "../parts/link.tsx";
+import { tunnelLook } from "../told.ts";
 import { LAND } from "./land.ts";
 import { placesMapOf } from "./places.ts";
 
