@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { mustParsePrefix as cidr, type HostName, mustParseAddress as ip } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
+import { effectOf } from "../../src/destinations/closing.ts";
 import { conflictBetween, inOrder, Matcher, type Rule } from "../../src/destinations/rules.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
@@ -87,3 +88,34 @@ test("rules of single devices are shown first, and names below one another toget
   ];
   expect(inOrder(rules).map(({ id }) => id)).toEqual(["tv", "a", "b", "c"]);
 });
+
+const [blocked, direct] = [{ to: "blocked" }, { to: "direct" }] as const;
+const [main, oslo] = [
+  { to: "tunnel", name: "main" },
+  { to: "tunnel", name: "oslo" },
+] as const;
+
+test.each([
+  [[], [blocked], "tightens"],
+  [[], [main], "loosens"],
+  [[blocked], [main], "loosens"],
+  [[main], [blocked], "tightens"],
+  [[main], [oslo], "loosens"],
+  [[main], [], "loosens"],
+  [[blocked], [], "loosens"],
+  // What was direct is then no longer outside the tunnel.
+  [[direct], [main], "tightens"],
+  [[direct], [blocked], "tightens"],
+  [[main], [direct], "loosens"],
+  [[main], [main], "neither"],
+] as const)(
+  "a rule from %j to %j %s what can leave, also beside one that closes",
+  (before, after, effect) => {
+    const prefixes = [cidr("203.0.113.0/24")];
+    const rules = (exits: readonly Rule["exit"][]) => exits.map((exit) => rule("1", { prefixes, exit }));
+    expect(effectOf(rules(before), rules(after))).toBe(effect);
+    const closing = rule("2", { names: [host("ads.example")], devices: [TV] });
+    const both = effect === "neither" ? "tightens" : effect;
+    expect(effectOf(rules(before), [...rules(after), closing])).toBe(both);
+  },
+);

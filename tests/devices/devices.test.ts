@@ -398,46 +398,6 @@ test("listeners are told too if the name or the exit that a person gives is the 
   expect(world.told).toEqual([update, update]);
 });
 
-test("the answer waits for the kernel", async () => {
-  const held = Promise.withResolvers<void>();
-  world.load = () => held.promise;
-  let isDone = false;
-  const done = world.devices.assign(TV, { exit: "blocked" }).then(() => {
-    isDone = true;
-  });
-  await world.host.pass(1_000);
-  expect([isDone, world.parts.length]).toEqual([false, 2]);
-  held.resolve();
-  await done;
-});
-
-test("if the kernel refuses, nothing has changed, and the kill switch has the former exits", async () => {
-  await world.devices.assign(TV, { name: "TV", exit: "amsterdam" });
-  const [before, stored] = [await world.devices.list(), world.store.devices()];
-  let failures = 1;
-  world.load = async () => {
-    if (failures-- > 0) throw new GatewayError("kernel_refused", "nft failed");
-  };
-  await expect(world.devices.assign(TV, { name: "Set", exit: "blocked" })).rejects.toThrow("nft failed");
-  await world.host.pass(0);
-  expect([await world.devices.list(), world.store.devices()]).toEqual([before, stored]);
-  expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }]);
-});
-
-test("if it cannot be saved, nothing has changed, and the kill switch has the former exits", async () => {
-  await world.devices.assign(TV, { exit: "amsterdam" });
-  const before = await world.devices.list();
-  const write = world.store.saveDevice;
-  world.store.saveDevice = () => {
-    throw new GatewayError("storage_full", "The database could not be written: the disk is full.");
-  };
-  await expect(world.devices.assign(TV, { exit: "main" })).rejects.toThrow("the disk is full");
-  await world.host.pass(0);
-  world.store.saveDevice = write;
-  expect(await world.devices.list()).toEqual(before);
-  expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "tunnel", name: "amsterdam" } }]);
-});
-
 test("a change is saved while the kernel's tools work on it", async () => {
   const held = Promise.withResolvers<void>();
   const loaded = Promise.withResolvers<void>();
@@ -451,19 +411,6 @@ test("a change is saved while the kernel's tools work on it", async () => {
   while (world.store.devices().length === 0) await nextTurn();
   held.resolve();
   await assigned;
-});
-
-test("a first default exit that the kernel refuses does not come with a restart", async () => {
-  let failures = 1;
-  world.load = async () => {
-    await nextTurn();
-    if (failures-- > 0) throw new GatewayError("kernel_refused", "nft failed");
-  };
-  await expect(world.devices.setDefaultExit("amsterdam")).rejects.toMatchObject({ code: "kernel_refused" });
-  expect(await world.devices.list()).toMatchObject({ default_exit: "main" });
-  world.devices = world.fresh();
-  await world.devices.reload();
-  expect(await world.devices.list()).toMatchObject({ default_exit: "main" });
 });
 
 test("if the kernel refuses the choice after exits were lost, they are still lost after a restart", async () => {
@@ -481,45 +428,6 @@ test("if the kernel refuses the choice after exits were lost, they are still los
   await world.devices.reload();
   expect(world.devices.exitsLost).toBe("They were lost.");
   expect(await world.devices.list()).toMatchObject({ default_exit: "blocked" });
-});
-
-test("if the kernel refuses before it is saved, nothing has changed", async () => {
-  let failures = 1;
-  world.load = async () => {
-    if (failures-- > 0) throw new GatewayError("kernel_refused", "nft failed");
-  };
-  await expect(world.devices.assign(TV, { exit: "blocked" })).rejects.toThrow("nft failed");
-  expect([await world.row(TV), world.store.devices()]).toEqual([undefined, []]);
-  expect(world.parts.at(-1)?.devices).toEqual([]);
-});
-
-test("a change that waits during a restore is made to what was restored", async () => {
-  await world.devices.assign(TV, { rate: { down: 1, up: null } });
-  const held = Promise.withResolvers<void>();
-  const busy = world.devices.unlessUsed("amsterdam", () => held.promise);
-  const changed = world.devices.assign(PHONE, { rate: { down: 2, up: null } });
-  world.store.write("limits", JSON.stringify([{ id: TV, rate: { down: 5, up: null } }]));
-  const reloaded = world.devices.reload();
-  held.resolve();
-  await Promise.all([busy, changed, reloaded]);
-  expect([await world.row(TV), await world.row(PHONE)]).toMatchObject([
-    { rate: { down: 5 } },
-    { rate: { down: 2 } },
-  ]);
-});
-
-test("changes at once are made one after another", async () => {
-  await Promise.all([
-    world.devices.assign(TV, { name: "TV" }),
-    world.devices.assign(TV, { exit: "blocked" }),
-    world.devices.assign(PHONE, { exit: "amsterdam" }),
-    world.devices.setDefaultExit("amsterdam"),
-  ]);
-  expect(world.store.devices()).toEqual([
-    { id: TV, name: "TV", exit: "blocked" },
-    { id: PHONE, name: null, exit: "amsterdam" },
-  ]);
-  expect(world.store.read("default_exit")).toBe("amsterdam");
 });
 
 const NO_TUNNEL = "exit: there is no such tunnel; the exits are main, amsterdam, blocked";

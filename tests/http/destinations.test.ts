@@ -151,31 +151,6 @@ test("direct needs the operator's permission, is told, and ends with it", async 
   expect(await list()).toMatchObject([{ exit: "blocked" }]);
 });
 
-test("what opens must be saved, and what only blocks is in force even if it cannot be", async () => {
-  await home.connect();
-  const { store, destinations } = home.parts;
-  const write = store.write.bind(store);
-  store.write = (key: string, text: string) => {
-    if (key === "destinations") throw new Error("the disk is full");
-    write(key, text);
-  };
-  expect((await add({ prefixes: ["203.0.113.0/24"], exit: "main" })).status).toBe(500);
-  expect(loaded()).toEqual([]);
-  const { status, error } = await add({ prefixes: ["203.0.113.0/24"], exit: "blocked" });
-  expect([status, error]).toEqual([500, expect.stringContaining("The change is in force, but a restart")]);
-  expect(loaded()).toEqual(["ip daddr 203.0.113.0/24 goto exit_blocked"]);
-  const [{ id }] = await list();
-  expect((await send("DELETE", `/api/destinations/${id}`)).status).toBe(500);
-  expect(loaded()).toEqual(["ip daddr 203.0.113.0/24 goto exit_blocked"]);
-  store.write = write;
-  const stopping = new AbortController();
-  void destinations.watch(stopping.signal);
-  await home.pass(15_000);
-  await home.pass(15_000);
-  stopping.abort();
-  expect(store.read("destinations")).toContain("203.0.113.0/24");
-});
-
 test("a tunnel that rules lead to is not removed", async () => {
   await send("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
   const { status, id } = await add({ prefixes: ["203.0.113.0/24"], exit: "amsterdam" });
@@ -568,29 +543,6 @@ test("a rule to a tunnel that is being removed meanwhile is refused", async () =
   ]);
   // Whichever comes first: never both.
   expect([removed.status, added.status].filter((status) => status === 200)).toHaveLength(1);
-});
-
-test("a rule that the kernel refuses does not come back, even if that cannot be saved at once", async () => {
-  await home.connect();
-  const { store, destinations } = home.parts;
-  const write = store.write.bind(store);
-  let writes = 0;
-  store.write = (key: string, text: string) => {
-    if (key === "destinations" && ++writes > 1) throw new Error("the disk is full");
-    write(key, text);
-  };
-  home.host.holds = (command) =>
-    command.startsWith("nft -e") ? Promise.reject(new Error("no memory")) : null;
-  expect((await add({ prefixes: ["203.0.113.0/24"], exit: "main" })).status).not.toBe(200);
-  home.host.holds = () => null;
-  store.write = write;
-  expect(store.read("destinations")).toContain("203.0.113.0/24");
-  const stopping = new AbortController();
-  void destinations.watch(stopping.signal);
-  await home.pass(15_000);
-  await home.pass(15_000);
-  stopping.abort();
-  expect(store.read("destinations")).toBe("[]");
 });
 
 test("the metrics count the rules by exit", async () => {

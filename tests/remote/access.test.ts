@@ -201,17 +201,6 @@ test("what closed without being saved is saved by doing it again", async () => {
   expect(state.part).toBeNull();
 });
 
-test("a change that waits meanwhile takes nothing away of what a restore brings", async () => {
-  const { access, state, texts, add, load } = world();
-  await access.turnOn(CHOICE);
-  for (const name of ["phone", "laptop"]) await add(name);
-  const [phone, laptop] = JSON.parse(`${texts.get("remote_devices")}`);
-  const changed = access.update("laptop", { lan: false });
-  texts.set("remote_devices", JSON.stringify([{ ...phone, lan: false }, laptop]));
-  await Promise.all([changed, load()]);
-  expect(state.part?.remote?.devices.map(({ lan }) => lan)).toEqual([false, false]);
-});
-
 test("what closes is saved even if the interface cannot be told", async () => {
   const { access, state, add, load } = world();
   await access.turnOn(CHOICE);
