@@ -312,6 +312,11 @@ export const POLICIES = {
   /** The same by a tunnel, on one cable. */
   "one-armed-remote": onOneCable(remotePolicy("amsterdam")),
   "one-armed-remote-direct": onOneCable(remotePolicy(null, "direct")),
+  /** And a direct device of the LAN. */
+  "one-armed-all-direct": {
+    ...onOneCable(remotePolicy(null, "direct")),
+    devices: [assigned("02:00:00:00:00:05", "direct")],
+  },
   /** The home router's UPnP is searched; an address that is not the router's has no effect. */
   router: mergedPolicy(
     new Map<string, PolicyPart>([
