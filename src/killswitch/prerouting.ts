@@ -103,7 +103,7 @@ function fromLanOver(family: 4 | 6, policy: Policy, lan: Lan, blocks: boolean): 
     ...forOwn(policy, family),
     ...queriesForGateway(policy),
     ...(blocks && family === 6 ? [keepMark(TO_GATEWAY)] : []),
-    ...(blocks ? repliesToRemote(policy, family) : []),
+    ...(blocks ? repliesToRemote(policy, family, TO_GATEWAY) : []),
     ...(blocks ? toOtherNetworks(policy, lan, family) : []),
     ...byDestination(policy, family),
     ...byPrefix(policy, [family]),

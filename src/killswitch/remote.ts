@@ -39,12 +39,15 @@ export function fromRemote(policy: Policy, blocks: boolean): string[] {
   ];
 }
 
-/** On the LAN's interfaces: replies to remote devices are in no tunnel. The forward chain permits nothing else. */
-export function repliesToRemote({ remote }: Policy, family: 4 | 6): string[] {
+/**
+ * On the LAN's interfaces: replies to remote devices are in no tunnel, and neither is what is for the gateway's own address
+ * among theirs. The forward chain permits nothing else.
+ */
+export function repliesToRemote({ remote }: Policy, family: 4 | 6, toGateway: string): string[] {
   return byFamily(
     "daddr",
     (remote?.networks ?? []).filter((network) => familyOf(network) === family),
-  ).map((to) => `${to} accept comment "replies to remote devices are in no tunnel"`);
+  ).map((to) => `${to} goto ${toGateway} comment "replies to remote devices are in no tunnel"`);
 }
 
 /**

@@ -125,7 +125,7 @@ export function isOneOf(address: Term, some: readonly string[], family: Family):
   );
 }
 
-export function isMulticast({ family, dst }: Packet): Term {
+export function isMulticast({ family, dst }: Pick<Packet, "family" | "dst">): Term {
   return family === 4
     ? either(within(dst, 0xe0000000n, 4), same(dst, 0xffffffffn))
     : within(dst, 0xffn << 120n, 8);
@@ -173,6 +173,8 @@ export function conntrackSays(
     implies(isDnat, bool(targets.length > 0)),
     implies(isSnat, bool(masquerades)),
     ...repliesGoBack(packet, isKnown),
+    // ip6_rcv_core, ip_route_input_slow: nothing comes from a multicast address.
+    ...[start.src, original.src].map((dst) => no(isMulticast({ family, dst }))),
     sameTruth(isState(packet, "untracked"), isDiscovery(packet)),
     no(isProtocol(packet, family === 4 ? ICMPV6 : ICMP)),
   ];
@@ -193,7 +195,8 @@ function repliesGoBack(packet: Packet, isKnown: Term): Term[] {
     implies(both(isPart, isReply, no(isSnat)), same(start.dst, original.src)),
     implies(both(isPart, isReply, no(isSnat), hasPorts), same(start.dport, original.sport)),
     implies(both(isPart, isReply, no(isDnat)), same(start.src, original.dst)),
-    // What a socket here answers has come to the gateway, and source NAT is for what leaves it.
+    // A socket answers from an own address, so the connection's packets go to one: they are delivered, and never pass
+    // postrouting, where sources are translated.
     ...(iif === "lo" ? [no(both(isPart, isReply, isSnat))] : []),
     // nf_conntrack_inet_error: an error goes to where the packet came from that it is about. The gateway's own are not
     // checked, since icmp_glue_bits gives them their connection.
