@@ -56,7 +56,8 @@ export class NamedAddresses {
     forMs: number,
   ): Address[] | null {
     const own = this.byRule.get(id)?.get(name);
-    const added = [...new Set(addresses)].filter((address) => !own?.has(address));
+    const unknown = addresses.filter((address) => !own?.has(address));
+    const added = unknown.length === 0 ? unknown : [...new Set(unknown)];
     if (added.length > 0 && !this.hasRoom(id, device, added.length)) return null;
     const now = this.monotonic();
     for (const address of addresses) {

@@ -1,4 +1,5 @@
-import { type Address, type HostName, unmapped } from "../base/address.ts";
+import type { Address, HostName } from "../base/address.ts";
+import type { Soon } from "../base/soon.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Named } from "../killswitch/destination-part.ts";
 import { inOrderOfLookUps } from "../killswitch/named-sets.ts";
@@ -75,8 +76,9 @@ export class Names {
     const own = this.asked.get(device) ?? new Map<HostName, number>();
     this.asked.delete(device);
     this.asked.set(device, own.set(by, this.deps.clock.now()));
+    if (this.asked.size <= MAX_ASKING_DEVICES) return;
     const [oldest = device] = this.asked.keys();
-    if (this.asked.size > MAX_ASKING_DEVICES) this.asked.delete(oldest);
+    this.asked.delete(oldest);
   }
 
   /** Milliseconds since 1970; null if it never did since the start. */
@@ -85,10 +87,10 @@ export class Names {
   }
 
   /**
-   * Resolves once the kernel leads these addresses to the rule's exit. False if it does not, because the device has
+   * True once the kernel leads these addresses to the rule's exit. False if it does not, because the device has
    * too many, they cannot be written, or the rule has changed meanwhile: then no device may get them in an answer.
    */
-  async permit({ match: { rule, by }, device, addresses, ttlMs }: NamedAnswer): Promise<boolean> {
+  permit({ match: { rule, by }, device, addresses, ttlMs }: NamedAnswer): Soon<boolean> {
     if (!this.has(rule)) return false;
     const forMs = Math.max(ttlMs, SHORTEST_MS);
     const isLonger =
@@ -104,8 +106,7 @@ export class Names {
       this.lost.asked(rule.devices, added);
       this.learnt += 1;
     }
-    if (this.loaded !== this.learnt) await this.load();
-    return this.has(rule);
+    return this.loaded === this.learnt || this.load().then(() => this.has(rule));
   }
 
   /** What a rule leads to its exit now. */
@@ -142,7 +143,7 @@ export class Names {
       const { exit, names, devices } = rule;
       if (!isOutsideExit(exit) || names.length === 0) continue;
       if (devices.length > 0 && !devices.includes(device)) continue;
-      const isShared = addresses.some((each) => this.addresses.namesAt(unmapped(each), [rule]).length > 0);
+      const isShared = addresses.some((each) => this.addresses.namesAt(each, [rule]).length > 0);
       if (isShared) this.shared.note(rule, name);
     }
   }

@@ -31,6 +31,8 @@ export class Matcher {
   /** By device; under null the rules of all devices. */
   private readonly names: ReadonlyMap<DeviceId | null, ReadonlyMap<HostName, Rule>>;
   private readonly prefixes: ReadonlyMap<DeviceId | null, PrefixTable<Rule>>;
+  /** The name that was looked up last, and those above it: each question is looked up twice. */
+  private latest: readonly HostName[] = [];
 
   constructor(readonly rules: readonly Rule[]) {
     this.names = byDevice(rules, ({ names }) => names);
@@ -48,7 +50,9 @@ export class Matcher {
    * One that is blocked has only the rules of its own.
    */
   forName(name: HostName, device: DeviceId | null, isBlocked = false): Match<HostName> | null {
-    const names = this.names.size === 0 ? [] : withParents(name);
+    if (!this.hasNames) return null;
+    if (this.latest[0] !== name) this.latest = withParents(name);
+    const names = this.latest;
     return this.first(device, isBlocked, (owner) => {
       const rules = this.names.get(owner);
       const by = rules && names.find((each) => rules.has(each));

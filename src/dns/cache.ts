@@ -13,6 +13,12 @@ interface Entry {
   at: number;
 }
 
+/** An answer, and its age in whole seconds. */
+export interface Found {
+  answer: Answer;
+  ageSeconds: number;
+}
+
 /** The answers of resolvers, by exit and question. Those that were used last are kept. */
 export class Cache {
   private readonly entries = new Map<string, Entry>();
@@ -24,8 +30,8 @@ export class Cache {
     return this.entries.size;
   }
 
-  /** The answer, and its age in whole seconds. With `stale`, one that has just become too old will do. */
-  find(key: string, stale = false): { answer: Answer; ageSeconds: number } | null {
+  /** With `stale`, one that has just become too old will do. */
+  find(key: string, stale = false): Found | null {
     const entry = this.entries.get(key);
     if (entry === undefined) return null;
     const age = this.monotonic() - entry.at;

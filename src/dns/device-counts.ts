@@ -19,8 +19,9 @@ export class DeviceCounts {
     count.asked += 1;
     this.byDevice.delete(device);
     this.byDevice.set(device, count);
-    const [oldest] = this.byDevice.keys();
-    if (this.byDevice.size > MAX_DEVICES && oldest !== undefined) this.byDevice.delete(oldest);
+    if (this.byDevice.size <= MAX_DEVICES) return;
+    const [oldest = device] = this.byDevice.keys();
+    this.byDevice.delete(oldest);
   }
 
   blocked(device: DeviceId): void {

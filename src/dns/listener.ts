@@ -1,4 +1,5 @@
 import type { Address } from "../base/address.ts";
+import { caught, type Soon, soon } from "../base/soon.ts";
 import { fitted } from "./answer.ts";
 import { MAX_QUERY_BYTES } from "./question.ts";
 import type { Reply } from "./resolver.ts";
@@ -20,8 +21,8 @@ interface Connection {
 
 /** Answers the queries of a device. */
 interface Answerer {
-  /** Null for no answer. */
-  answer: (message: Uint8Array) => Promise<Reply | null>;
+  /** Null for no answer. Reads the message before it returns: over UDP, the socket may use its buffer again. */
+  answer: (message: Uint8Array) => Soon<Reply | null>;
   /** Whether the device may have one more TCP connection. */
   enter: () => boolean;
   leave: () => void;
@@ -58,13 +59,11 @@ export class Listener {
       ...{ hostname, port },
       socket: {
         data: (own, buffer, clientPort, text) => {
-          // The buffer belongs to the socket, which may use it again.
-          const message = new Uint8Array(buffer);
-          void this.attempt(async () => {
-            const answered = await this.answerer.answer(message);
+          const send = (answered: Reply | null) => {
             if (answered && !own.closed)
               say(own, fitted(answered.answer, answered.question), clientPort, text);
-          });
+          };
+          this.attempt(() => soon(this.answerer.answer(buffer), send));
         },
         // A client has closed its port before the answer came.
         error: () => {},
@@ -111,21 +110,24 @@ export class Listener {
       if (data.received.length < end) return;
       const message = new Uint8Array(data.received.subarray(LENGTH_BYTES, end));
       data.received = Buffer.from(data.received.subarray(end));
-      void this.attempt(() => this.reply(socket, message));
+      this.attempt(() => this.reply(socket, message));
     }
   }
 
   /** No question may end the service, whatever it makes throw: it gets no answer. */
-  private attempt(work: () => Promise<void>): Promise<void> {
-    return work().catch(this.answerer.failed);
+  private attempt(work: () => Soon<void>): void {
+    void caught(work, this.answerer.failed);
   }
 
   private async reply(socket: Bun.Socket<Connection>, message: Uint8Array): Promise<void> {
     const { data } = socket;
     data.waiting += 1;
-    const answered = await this.answerer.answer(message).finally(() => {
+    let answered: Reply | null;
+    try {
+      answered = await this.answerer.answer(message);
+    } finally {
       data.waiting -= 1;
-    });
+    }
     if (answered === null) return void socket.terminate();
     const { answer } = answered;
     const framed = Buffer.alloc(LENGTH_BYTES + answer.length);

@@ -6,12 +6,12 @@ import {
   isLinkLocal,
   mustParsePrefix,
   type Prefix,
-  unmapped,
 } from "../base/address.ts";
 import { TYPE } from "../base/dns-message.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import { Shares } from "../base/shares.ts";
+import { caught, type Soon, soon } from "../base/soon.ts";
 import type { NamedAnswer } from "../destinations/names.ts";
 import type { Match, Matcher } from "../destinations/rules.ts";
 import type { DeviceId } from "../devices/id.ts";
@@ -19,11 +19,12 @@ import { NO_DEVICE } from "../killswitch/exits.ts";
 import { type Exit, MAIN } from "../killswitch/policy.ts";
 import { isBlockedExit, isOutsideExit } from "../shared/exits.ts";
 import { type Answer, answerTo, ownAnswer, RCODE } from "./answer.ts";
-import { Cache } from "./cache.ts";
+import { Cache, type Found } from "./cache.ts";
 import { DeviceCounts } from "./device-counts.ts";
+import { KnownQuestions } from "./known-questions.ts";
 import { noSuchName, nothingOfThisType } from "./negative.ts";
 import type { Answered } from "./query-log.ts";
-import { type Question, questionIn } from "./question.ts";
+import type { Question } from "./question.ts";
 import { isOfResolver, staysAtHome } from "./special-names.ts";
 import { refusalOf, refusalTo } from "./unanswerable.ts";
 import type { ExitResolvers, Upstream } from "./upstream.ts";
@@ -57,7 +58,7 @@ interface Deps {
   /** Called for each question about a name of a rule. */
   asked: (match: Match<HostName>, device: DeviceId) => void;
   /** Resolves when the kernel leads traffic to these addresses by the rule's exit; false if it cannot. */
-  permit: (named: NamedAnswer) => Promise<boolean>;
+  permit: (named: NamedAnswer) => Soon<boolean>;
   /** Called for each answer that no rule leads outside the tunnel. */
   other: (name: HostName, device: DeviceId, addresses: readonly Address[]) => void;
   /** The resolvers of an exit and the way to them; null while it is down. */
@@ -78,6 +79,12 @@ export interface Reply {
   answer: Uint8Array;
 }
 
+/** Who asks, and what becomes of the question. */
+interface Asker {
+  device: DeviceId;
+  noted: Answered;
+}
+
 /** What clients have asked since the start. */
 export interface Counts {
   asked: number;
@@ -95,6 +102,7 @@ export interface Counts {
 export class Resolver {
   readonly counts: Counts = { asked: 0, local: 0, cached: 0, blocked: 0, refused: 0, failed: 0 };
   readonly byDevice = new DeviceCounts();
+  private readonly questions = new KnownQuestions();
   private readonly cache: Cache;
   private readonly underWay = new Shares(MAX_UNDER_WAY, LEFT_TO_OTHERS, AT_LEAST.underWay);
   private eachSecond = secondShares();
@@ -111,35 +119,47 @@ export class Resolver {
     this.cache = new Cache(() => deps.clock.monotonic());
   }
 
-  /** The answer to a message of a device, which the firewall has identified; null for none. */
-  async answer(message: Uint8Array, device: DeviceId): Promise<Reply | null> {
+  /**
+   * The answer to a message of a device, which the firewall has identified; null for none. It is there in the same turn
+   * unless something has to be waited for: most questions are for names that are known, and each wait costs them time.
+   * The message is read before this returns.
+   */
+  answer(message: Uint8Array, device: DeviceId): Soon<Reply | null> {
     if (!this.takes(device)) return null;
-    const question = readQuestion(message);
+    const question = this.questionIn(message);
     if (question === null) return null;
     if (question instanceof Uint8Array) return { question: null, answer: question };
     this.counts.asked += 1;
     const noted: Answered = { device: device === OTHERS ? null : device, exit: null, answer: "local" };
-    const answer = await this.answerOf(question, device, noted).catch((error: unknown) => {
+    const reply = (answer: Uint8Array): Reply => {
+      this.deps.answered(question, noted);
+      return { question, answer };
+    };
+    const withoutAnswer = (error: unknown): Uint8Array => {
       this.deps.log.warn(`a question could not be answered: ${messageOf(error)}`);
       return this.failed(question, noted);
-    });
-    this.deps.answered(question, noted);
-    return { question, answer };
+    };
+    return soon(
+      caught(() => this.answerOf(question, device, noted), withoutAnswer),
+      reply,
+    );
   }
 
   /** Writes into `noted` what becomes of it. */
-  private async answerOf(question: Question, device: DeviceId, noted: Answered): Promise<Uint8Array> {
-    const { rules, exitOf, isBlocked } = this.deps;
+  private answerOf(question: Question, device: DeviceId, noted: Answered): Soon<Uint8Array> {
     const refusal = refusalOf(question);
     if (refusal !== null) return ownAnswer(question, refusal);
     if (META_TYPES.has(question.type)) return ownAnswer(question, RCODE.notImplemented);
     if (device !== OTHERS) this.byDevice.asked(device);
-    const local = this.deps.local(question);
-    const answer = local && (await local);
-    if (answer !== null) {
+    return soon(this.deps.local(question), (local) => {
+      if (local === null) return this.fromOutside(question, device, noted);
       this.counts.local += 1;
-      return answer;
-    }
+      return local;
+    });
+  }
+
+  private fromOutside(question: Question, device: DeviceId, noted: Answered): Soon<Uint8Array> {
+    const { rules, exitOf, isBlocked } = this.deps;
     if (isOfResolver(question.name)) return nothingOfThisType(question);
     const own = exitOf(device);
     const match = rules().forName(question.name as HostName, device, isBlockedExit(own));
@@ -156,51 +176,63 @@ export class Resolver {
       : this.fromExit(question, { device, noted }, exit, match);
   }
 
-  private async fromExit(
+  private fromExit(
     question: Question,
-    { device, noted }: { device: DeviceId; noted: Answered },
+    asker: Asker,
     exit: Exit,
     match: Match<HostName> | null,
-  ): Promise<Uint8Array> {
+  ): Soon<Uint8Array> {
     const key = keyOf(question, this.generationOf(exit));
     const known = this.cache.find(key);
+    const { noted } = asker;
     noted.answer = known === null ? "asked" : "cached";
     if (known !== null) this.counts.cached += 1;
-    const found = known ?? (await this.asked(question, device, exit, key)) ?? this.cache.find(key, true);
-    if (found === null)
+    return soon(known ?? this.asked(question, asker.device, exit, key), (answered) => {
+      const found = answered ?? this.cache.find(key, true);
+      if (found !== null) return this.checked(question, asker, match, found);
       return this.deps.resolversOf(exit) === null
         ? this.refused(question, noted)
         : this.failed(question, noted);
-    const { answer, ageSeconds } = found;
+    });
+  }
+
+  private checked(
+    question: Question,
+    { device, noted }: Asker,
+    match: Match<HostName> | null,
+    { answer, ageSeconds }: Found,
+  ): Soon<Uint8Array> {
     // Trackers hide behind names of the site itself.
     if (match === null && this.deps.isBlocked(answer.names, device))
       return this.blocked(question, device, noted);
     if (this.leadsHome(question.name, answer, match)) return ownAnswer(question, RCODE.ok);
     if (answer.targets.some((target) => this.isElsewhere(target, question, device, match)))
       return nothingOfThisType(question);
-    return (await this.isLed(question, device, match, answer))
-      ? answerTo(question, answer, ageSeconds)
-      : this.refused(question, noted);
+    return soon(this.isLed(question, device, match, answer), (isLed) =>
+      isLed ? answerTo(question, answer, ageSeconds) : this.refused(question, noted),
+    );
   }
 
   /**
    * Whether the traffic that follows takes the exit by which the question was asked. The rules may have changed
    * meanwhile: then the device asks again.
    */
-  private async isLed(
+  private isLed(
     { name }: Question,
     device: DeviceId,
     match: Match<HostName> | null,
     { addresses, addressSeconds }: Answer,
-  ): Promise<boolean> {
+  ): Soon<boolean> {
     const { permit, rules, exitOf } = this.deps;
-    const isPermitted =
+    const permitted =
       match === null ||
       addresses.length === 0 ||
-      (await permit({ match, device, addresses: addresses.map(unmapped), ttlMs: 1_000 * addressSeconds }));
-    if (!isOutsideExit(match?.rule.exit)) this.deps.other(name as HostName, device, addresses);
-    const isBlocked = isBlockedExit(exitOf(device));
-    return isPermitted && rules().forName(name as HostName, device, isBlocked)?.rule === match?.rule;
+      permit({ match, device, addresses, ttlMs: 1_000 * addressSeconds });
+    return soon(permitted, (isPermitted) => {
+      if (!isOutsideExit(match?.rule.exit)) this.deps.other(name as HostName, device, addresses);
+      const isBlocked = isBlockedExit(exitOf(device));
+      return isPermitted && rules().forName(name as HostName, device, isBlocked)?.rule === match?.rule;
+    });
   }
 
   /**
@@ -265,7 +297,7 @@ export class Resolver {
     const home = this.deps.home();
     return locals.some(
       (address) =>
-        !isHostAddress(unmapped(address)) ||
+        !isHostAddress(address) ||
         isLinkLocal(address) ||
         contains(IPV4_LINK_LOCAL, address) ||
         home.some((prefix) => contains(prefix, address)),
@@ -279,6 +311,15 @@ export class Resolver {
     const isIn = home.some((prefix) => answer.addresses.some((address) => contains(prefix, address)));
     this.ofHome.set(answer, { home, isIn });
     return isIn;
+  }
+
+  /** What a message asks, or the answer to one that cannot be read as a question; null if none is due. */
+  private questionIn(message: Uint8Array): Question | Uint8Array | null {
+    try {
+      return this.questions.read(message);
+    } catch {
+      return refusalTo(message);
+    }
   }
 
   /** Counts a message. Whether it is read. */
@@ -336,15 +377,6 @@ function askedBy(match: Match<HostName> | null, own: Exit): Exit {
  */
 function isBareHost({ name, type }: Question): boolean {
   return !name.includes(".") && (type === TYPE.a || type === TYPE.aaaa);
-}
-
-/** What a message asks, or the answer to one that cannot be read as a question; null if none is due. */
-function readQuestion(message: Uint8Array): Question | Uint8Array | null {
-  try {
-    return questionIn(message);
-  } catch {
-    return refusalTo(message);
-  }
 }
 
 function keyOf({ name, type, flags, wantsDnssec }: Question, exit: string): string {

@@ -10,6 +10,7 @@ import {
   questionEndOf,
   RCODE,
 } from "../../src/dns/answer.ts";
+import { KnownQuestions } from "../../src/dns/known-questions.ts";
 import { noSuchName } from "../../src/dns/negative.ts";
 import { type Question, queryFor, questionIn } from "../../src/dns/question.ts";
 import { ip } from "../fake/address.ts";
@@ -190,6 +191,45 @@ test("a query with more records than there are kinds of is malformed", () => {
   };
   expect(questionIn(withRecords(4))).toMatchObject({ name: "www.example.com", hasEdns: false });
   expect(() => questionIn(withRecords(5))).toThrow(Malformed);
+});
+
+test("an IPv4 address in an AAAA record counts as that IPv4 address", () => {
+  const own = queryFor(asked);
+  const record = { type: "AAAA", name: "www.example.com", ttl: 90, data: "::ffff:192.168.7.9" } as const;
+  expect(answerIn(reply(own, [record]), own)).toMatchObject({
+    addresses: ["192.168.7.9"],
+    locals: ["192.168.7.9"],
+  });
+});
+
+test("a question that was asked before is read as any other, with the id of who asks now", () => {
+  const questions = new KnownQuestions();
+  const asks = ["www.example.com", "WWW.example.com", "example.com"].flatMap((name) => [
+    query(name),
+    query(name, "A", true),
+    query(name, "AAAA"),
+  ]);
+  for (let round = 0; round < 2; round++)
+    for (const [at, message] of asks.entries()) {
+      viewOf(message).setUint16(0, 0xff00 + 16 * round + at);
+      expect(questions.read(message)).toEqual(questionIn(message) as Question);
+      // Those who ask later must not get what the socket's buffer has then.
+      const again = Uint8Array.from(message);
+      const { bytes } = questions.read(again) as Question;
+      again.fill(0);
+      expect(bytes).toEqual((questionIn(message) as Question).bytes);
+    }
+  expect(() => questions.read(asks[0]?.subarray(0, 14) as Uint8Array)).toThrow(Malformed);
+  expect(questions.read((asks[0] as Uint8Array).with(2, 0x81))).toBeNull();
+});
+
+test("of many questions the first are read again, and nothing grows", () => {
+  const questions = new KnownQuestions();
+  for (let count = 0; count < 5_000; count++) questions.read(query(`${count}.example.com`));
+  expect(questions.size).toBe(1_024);
+  expect(questions.read(query("0.example.com"))?.name).toBe("0.example.com");
+  const long = query(`${"a".repeat(60)}.${"b".repeat(60)}.example.com`);
+  expect(new KnownQuestions().read(long)?.name).toBe(questionIn(long)?.name as string);
 });
 
 test("the gateway's own answers have a SOA, for a short time", () => {
