@@ -115,7 +115,8 @@ function devicesOn(needs: DevicesNeeds): Devices {
     dhcp: dhcpHostsOf(settings),
     tunnelNames: () => [MAIN, ...[...savedState.tunnels().keys()].sort()],
     alarm: alerts.raise,
-    lanBefore: () => ROLES.read(savedState).lan,
+    // Before the first look at the network adds to them.
+    lanBefore: ROLES.read(savedState).lan,
     zone: () => zoneIn(TIME_ZONE.read(store)) ?? timeZone(),
     forgetHistory: (id) => history.forget({ kind: "device", name: id }),
     onCarried: (id, carried) => history.note("device", id, carried),

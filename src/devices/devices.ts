@@ -66,7 +66,7 @@ interface Deps {
   forgetHistory?: (id: DeviceId) => boolean;
   events: Pick<Bus<DevicesEvents>, "publish">;
   /** The LAN interfaces of former starts, as far as they are known. */
-  lanBefore?: () => readonly string[];
+  lanBefore?: readonly string[];
   alarm: Alarm;
   log: Pick<Log, "warn">;
 }
@@ -141,7 +141,7 @@ export class Devices {
     this.networks = new LanNetworks({
       ...deps,
       ...{ assignments: this.assignments, choices: this.choices, inForce: this.inForce, roster: this.roster },
-      lanBefore: deps.lanBefore ?? (() => []),
+      lanBefore: deps.lanBefore ?? [],
     });
     this.traffic = new Traffic<DeviceId>({
       ...deps,

@@ -24,7 +24,7 @@ interface Deps {
   inForce: Pick<ExitsInForce, "of">;
   roster: Pick<Roster, "ids" | "linkOf">;
   /** The LAN interfaces of former starts, as far as they are known. */
-  lanBefore: () => readonly string[];
+  lanBefore: readonly string[];
   alarm: Alarm;
 }
 
@@ -108,7 +108,7 @@ export class LanNetworks {
 
   /** Null if each is known: nothing was kept before, so those that are there now are the first. */
   private knownIn({ networks }: Decisions, isFirst: boolean): ReadonlySet<string> | null {
-    const before = isFirst && networks === null ? this.deps.lanBefore() : [];
+    const before = isFirst && networks === null ? this.deps.lanBefore : [];
     for (const link of before) this.seen.add(link);
     if (networks === null && this.seen.size === 0) return null;
     return new Set([...(networks?.keys() ?? []), ...this.seen]);

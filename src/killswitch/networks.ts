@@ -106,13 +106,16 @@ export function intoOthersChain(policy: Networks, clamp: string): string[] {
   ];
 }
 
-/** The same in the other layer: no route leads from one network to another, unless both say so. */
-export function apartRules(policy: Networks): Rule[] {
+/**
+ * The same in the other layer: no route leads from one network to another, unless both say so. With one card, the uplink's
+ * cable is a network too: a direct device may ask the home router there.
+ */
+export function apartRules(policy: Networks & Pick<Policy, "uplink">): Rule[] {
   const open = openPairs(policy);
   const isOpen = (one: Lan, other: Lan) => open.some(([from, to]) => from === one && to === other);
   const rules = policy.lans.flatMap((from) =>
     policy.lans
-      .filter((to) => to !== from && !isOpen(from, to))
+      .filter((to) => to !== from && to.interface !== policy.uplink && !isOpen(from, to))
       .flatMap((to) => networkPrefixes(to).filter((prefix) => !isShared(prefix, from)))
       .map((prefix) => ({
         family: familyOf(prefix),

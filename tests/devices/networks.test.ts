@@ -48,7 +48,7 @@ class World {
       dhcp: null,
       events: new Bus<DevicesEvents>(() => {}),
       alarm: (code, args) => this.alerts.push(`${code}: ${alertText(code, args)}`),
-      lanBefore: () => this.lanBefore,
+      lanBefore: this.lanBefore,
       log: { warn: (message) => this.warnings.push(message) },
     });
   }

@@ -64,6 +64,16 @@ test("a connection goes on as long as its tunnel and its device's exit are what 
   expect(over(outward(ip("192.168.7.99")))).toBe(false);
 });
 
+test("it is over once the network of a device without an exit of its own has another exit", () => {
+  const network = { interface: "lan0", exit: { to: "blocked" }, page: true, others: false } as const;
+  const policy = { ...POLICY, networks: [network] };
+  expect(over(outward(), policy)).toBe(true);
+  expect(over(outward(), { ...policy, networks: [{ ...network, interface: "br-lan.5" }] })).toBe(false);
+  expect(over(outward(), { ...policy, devices: [{ id: TV, exit: { to: "tunnel", name: "main" } }] })).toBe(
+    false,
+  );
+});
+
 test("it is over once its tunnel has gone, or another one has its zone", () => {
   expect(over(outward(), { ...POLICY, endpoints: [AMSTERDAM], carrying: [AMSTERDAM] })).toBe(true);
   const other = { ...MAIN, addresses: [ip("10.99.0.2"), ip("fd00:99::2")] };

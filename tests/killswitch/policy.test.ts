@@ -110,3 +110,43 @@ describe("the policy of several owners", () => {
     );
   });
 });
+
+describe("the policy of a home with networks", () => {
+  const known = { interface: "lan0", exit: null, page: true, others: false } as const;
+  const withNetworks = (networks: PolicyPart["networks"], more: PolicyPart = {}, further: PolicyPart = {}) =>
+    mergedPolicy(
+      new Map<string, PolicyPart>([
+        ["main", { endpoints: [FIRST], carrying: [FIRST] }],
+        ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+        ["devices", { ...(networks && { networks }), ...more }],
+        ["further", further],
+      ]),
+      NETWORK,
+    );
+
+  test("has none while all of them are as the home", () => {
+    expect(withNetworks([known]).networks).toBeUndefined();
+    expect(withNetworks(undefined, { defaultExit: { to: "blocked" } }).networks).toBeUndefined();
+  });
+
+  test("blocks one that nobody has seen, unless the home's default exit is main", () => {
+    const defaultExit = { to: "tunnel", name: "amsterdam" } as const;
+    expect(withNetworks([known], { defaultExit }).networks).toEqual([
+      { interface: "br-lan.5", exit: { to: "blocked" }, page: true, others: false },
+    ]);
+    expect(withNetworks([known], { defaultExit: { to: "tunnel", name: "main" } }).networks).toBeUndefined();
+  });
+
+  test("leads a port to a device that has no exit of its own by that of its network", () => {
+    const networks = [
+      known,
+      { ...known, interface: "br-lan.5", exit: { to: "tunnel", name: "amsterdam" } as const },
+    ];
+    const port = (tunnel: typeof FIRST, address: string) => {
+      const further = { forwards: [forward(tunnel, TV, "tcp", 6881, [address])] };
+      return withNetworks(networks, {}, further).forwards.map((each) => each.interface);
+    };
+    expect([port(FIRST, "192.168.7.20"), port(FURTHER, "192.168.7.20")]).toEqual([["wg0"], []]);
+    expect([port(FIRST, "10.5.0.9"), port(FURTHER, "10.5.0.9")]).toEqual([[], ["wg2"]]);
+  });
+});

@@ -8,22 +8,13 @@ import type { Walks } from "./walks.ts";
 
 // The questions about the networks of the LAN.
 
-/** (h) Nothing passes between two networks, unless both sides say so. */
+/** (h) Nothing passes between two networks, unless both sides say so. (a) asks about the uplink's cable. */
 export function passesBetween(walks: Walks, policy: Policy, family: Family): Question[] {
   return pairsOf(policy)
-    .filter(({ isOpen }) => !isOpen)
+    .filter(({ isOpen, to }) => !isOpen && to.interface !== policy.uplink)
     .map(({ from, to }) => {
       const walk = walks.forwarded(family, from.interface, to.interface);
-      // With one card, a network is on the uplink's cable: (a) asks about that.
-      const isBetween = from.interface === policy.uplink || to.interface === policy.uplink;
-      return asked(
-        "h",
-        `${from.interface} > ${to.interface}`,
-        walk,
-        isBetween
-          ? both(isOf(walk.packet.start.src, from, family), isOf(walk.packet.dst, to, family))
-          : isOf(walk.packet.dst, to, family),
-      );
+      return asked("h", `${from.interface} > ${to.interface}`, walk, isOf(walk.packet.dst, to, family));
     });
 }
 

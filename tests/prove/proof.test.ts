@@ -2,7 +2,7 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { long, slow } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { type Kind, mutantWith } from "./mutants.ts";
-import { failed, proveAll, questionsOf, refuted } from "./proof.ts";
+import { ask, failed, proveAll, questionsOf, refuted } from "./proof.ts";
 import { parseRoutes, parseRules } from "./routing.ts";
 import { parseRuleset } from "./ruleset.ts";
 import { machineOf, stateOf, transition } from "./state.ts";
@@ -72,6 +72,17 @@ slow.describe.skipIf(isMissing)("a ruleset is refuted", () => {
     expect(await refuted(mutantWith(CONNECTED, kind, of).state)).toContain(question);
   });
 });
+
+slow.test.skipIf(isMissing)(
+  "without the rules that part networks, routing leads from one to another",
+  async () => {
+    const networks = stateOf("networks", POLICIES.networks);
+    const without = (text: string) => text.replaceAll(/rule add priority 28 .*\n/g, "");
+    const rules = { 4: without(networks.rules[4]), 6: without(networks.rules[6]) };
+    const { answers } = await ask({ ...networks, rules }, "routing alone");
+    expect(failed(answers)).toContain("routing alone: (h) IPv4 guest0 > lan0");
+  },
+);
 
 slow.test("the model knows every rule of every golden ruleset", () => {
   for (const [name, policy] of Object.entries(POLICIES)) {

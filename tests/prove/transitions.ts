@@ -23,6 +23,7 @@ const PAIRS: readonly (readonly [string, string])[] = [
   ...bothWays("one-armed-connected", "one-armed-direct"),
   ...bothWays("forwards", "two-tunnels"),
   ...bothWays("connected", "remote"),
+  ...bothWays("two-tunnels", "networks"),
 ];
 
 export function transitions(): State[] {

@@ -41,7 +41,7 @@ function Row({ network, list }: { network: LanNetwork; list: DeviceList }) {
     void refresh("devices");
   };
   return (
-    <li class="device line">
+    <li class="device lan-network">
       <strong>{title}</strong>
       <AutosaveSelect
         label={say("Exit of {title}", { title })}
