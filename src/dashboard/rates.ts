@@ -1,12 +1,12 @@
-import type uPlot from "uplot";
 import type { HistoryPage } from "../history/schema.ts";
 import { bitsOf } from "./format.ts";
+import type { PlotData } from "./parts/plot.tsx";
 
 /** A graph needs different times, in seconds. */
 const SOON = 0.001;
 
 /** The mean rates of steps up to now: 0 if nothing was carried, null while the gateway did not run. */
-export function dataOf({ points, off, from, to }: HistoryPage, step: number, now: number): uPlot.AlignedData {
+export function dataOf({ points, off, from, to }: HistoryPage, step: number, now: number): PlotData {
   const first = secondsOf(from);
   const end = Math.min(secondsOf(to), now);
   const times = Array.from(

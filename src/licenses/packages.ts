@@ -42,5 +42,4 @@ export const PACKAGES: readonly string[] = [
   "token-types",
   "typebox",
   "uint8array-extras",
-  "uplot",
 ];

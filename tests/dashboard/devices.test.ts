@@ -3,6 +3,7 @@ import type { Device } from "../../src/devices/schema.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import type { Tab } from "../rig/dashboard/browser.ts";
+import { bringDevices } from "../rig/dashboard/devices.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
 import { until } from "../rig/tools/until.ts";
 
@@ -516,11 +517,7 @@ further.test(
 
 /** That many devices besides its computers. */
 async function manyDevices(count: number): Promise<void> {
-  const neighbours = Array.from({ length: count }, (_, index) => {
-    const hex = index.toString(16).padStart(2, "0");
-    return `neigh replace fd77::1:${hex} lladdr 02:00:00:00:02:${hex} dev lan0 nud reachable\n`;
-  });
-  expect((await ip("-batch -", neighbours.join(""))).code).toBe(0);
+  await bringDevices(rig, count + rig.lab.sandbox.computers.length);
   await until(
     async () => Number(await tab.page.evaluate(`document.querySelectorAll(".device").length`)) > count,
   );

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect } from "bun:test";
+import { zipOf } from "../cli/archives.ts";
 import { long } from "../fast.ts";
 import { Browser, type Tab } from "../rig/dashboard/browser.ts";
+import { bringDevices } from "../rig/dashboard/devices.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
 import { openView, SECURE, SECURE_FLAGS, untilSecure } from "../rig/dashboard/secure.ts";
 import { look, VIEWS } from "../rig/dashboard/views.ts";
@@ -73,6 +75,60 @@ test(
     await other.shows(".state h1", "Blocked");
     await other.click("Connect to Sweden");
     await tab.shows(".state h1", "Protected");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "the first run in Firefox: a dropped zip, a server, and this device is protected",
+  async () => {
+    const [box] = rig.lab.sandbox.servers;
+    const first = await firefox.open(`${rig.url}#/setup`);
+    await first.shows("h1", "Set up the gateway");
+    await first.drop({ "servers.zip": zipOf("box.conf", box.importText) });
+    await first.shows("dialog[open]", "1 server imported.");
+    await first.click("Continue");
+    await rig.gateway.api("POST", "/api/disconnect");
+    expect(await rig.gateway.api("POST", "/api/provider/imported")).toMatchObject({ status: 200 });
+    await first.click("Connect to box");
+    await first.shows(".step:nth-child(2)", "Connected to box.");
+    await rig.send();
+    await first.shows(".verdict", "This device is protected");
+    expect(await first.barriers(LOOKS)).toEqual([]);
+    expect(first.complaints).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "Home with 12 devices in Firefox is a picture, whose groups open",
+  async () => {
+    await bringDevices(rig, 12);
+    await go("#/");
+    await tab.shows(".picture", "Other devices");
+    await tab.click("Other devices");
+    await tab.shows(".picture", "fd77::1:8");
+    expect(await tab.barriers(LOOKS)).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a dialog in Firefox is opened, filled in and left by keyboard alone, and the focus returns",
+  async () => {
+    await go("#/servers");
+    await tab.focus("Add a server…");
+    await tab.press("Enter");
+    await tab.focuses("name");
+    await tab.page.keyboard.type("home");
+    await tab.press("Tab");
+    await tab.focuses("endpoint");
+    await tab.press("Enter");
+    await tab.shows(".field:has([name=endpoint]) .failed", "It is required.");
+    expect(await tab.barriers(LOOKS)).toEqual([]);
+    await tab.press("Escape");
+    await tab.loses("dialog");
+    await tab.focuses("Add a server…");
   },
   TIMEOUT_MS,
 );

@@ -4,13 +4,15 @@ import { bundle } from "../../src/http/dashboard/bundle.ts";
 import { Home } from "./home.ts";
 
 let home: Home;
-/** The names of the page's files, as they are built again. */
+/** The page's files as they are built again, and their names. */
+let built: Record<string, string>;
 let names: string[];
 /** What the page names, and the page itself. */
 let paths: string[];
 
 beforeAll(async () => {
-  names = Object.keys(bundle());
+  built = bundle();
+  names = Object.keys(built);
   home = await Home.start();
   const { text } = await home.send("GET", "/");
   paths = ["/", ...[...text.matchAll(/(?:src|href)="([^"]*)"/g)].map(([, path = ""]) => path)];
@@ -149,4 +151,16 @@ test("the same sources make the same files, with the same names", () => {
       .map((name) => `/dashboard/${name}`)
       .toSorted(),
   ).toEqual(paths.slice(1).toSorted());
+});
+
+test("with all that is told in a language, all views take at most 200 kB on the wire", () => {
+  const sizeOf = (those: readonly string[]) =>
+    those.reduce((sum, name) => sum + Uint8Array.fromBase64(built[name] ?? "").length, 0);
+  const own = sizeOf(names.filter((name) => !name.endsWith(".json")));
+  for (const { code } of LANGUAGES) {
+    const told = names.filter((name) => name.endsWith(".json") && name.split("-")[0]?.endsWith(code));
+    expect([code, told.length]).toEqual([code, code === "en" ? 0 : 4]);
+    expect(own + sizeOf(told)).toBeGreaterThan(100_000);
+    expect([code, own + sizeOf(told)].join()).toBe([code, Math.min(200_000, own + sizeOf(told))].join());
+  }
 });

@@ -16,6 +16,8 @@ export function Home() {
   const killswitch = useAnswer("killswitch");
   const events = useAnswer("events");
   const known = useKnown();
+  // What the state asks for once it is known comes with the first answers.
+  useAnswer("schedules");
   return (
     <div class="home">
       <State known={known} events={knownOf(events)} recent={knownOf(useAnswer("favourites"))?.recent ?? []} />

@@ -1,3 +1,4 @@
+import { bringDevices } from "../dashboard/devices.ts";
 import type { Rig } from "../dashboard/rig.ts";
 import { until } from "../tools/until.ts";
 import { atMost, type Measurement, measurementOf } from "./measure.ts";
@@ -17,7 +18,7 @@ const NOTES_TASKS = `(() => {
 
 /** Whether a long list of devices moves smoothly under a finger, on a phone. */
 export async function measureScroll(rig: Rig, rounds: number): Promise<Measurement[]> {
-  await bringDevices(rig);
+  await bringDevices(rig, DEVICES);
   const tab = await rig.browser.open(`${rig.url}#/devices`, { width: 360, scheme: "light" }, NOTES_TASKS);
   await until(
     async () => (await tab.page.evaluate(`document.querySelectorAll(".device").length`)) === DEVICES,
@@ -42,18 +43,3 @@ const SCROLL = `(async () => {
     await new Promise(requestAnimationFrame);
   }
 })()`;
-
-/** As many as that are in the kernel's table of neighbours, beside the sandbox's computers. */
-async function bringDevices({ lab, gateway }: Rig): Promise<void> {
-  const count = DEVICES - lab.sandbox.computers.length;
-  const lines = Array.from({ length: count }, (_, index) => {
-    const hex = index.toString(16).padStart(2, "0");
-    return `neigh replace fd77::1:${hex} lladdr 02:00:00:00:02:${hex} dev lan0 nud reachable\n`;
-  });
-  const { code, stderr } = await lab.outside(
-    ["ip", "-n", lab.namespaces.gateway, "-batch", "-"],
-    lines.join(""),
-  );
-  if (code !== 0) throw new Error(stderr);
-  await until(async () => (await gateway.api("GET", "/api/devices")).body.devices.length === DEVICES);
-}

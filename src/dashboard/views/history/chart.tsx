@@ -1,29 +1,20 @@
-import { useMemo, useRef } from "preact/hooks";
-import uPlot from "uplot";
+import { useMemo } from "preact/hooks";
 import type { HistoryPage } from "../../../history/schema.ts";
 import { bitRateOf, clockOf, dateOf } from "../../format.ts";
 import { say } from "../../language.ts";
-import { colourOf, Plot } from "../../parts/plot.tsx";
+import { Plot } from "../../parts/plot.tsx";
 import { dataOf, secondsOf } from "../../rates.ts";
 import { useMinute } from "../../traffic.ts";
 import { LOOKS, type Span, type Subject } from "./span.ts";
-
-/** A shorter outage could not be seen. */
-const LEAST_BAND_PX = 2;
 
 /** The rates of a time, with outages as bands behind them. */
 export function Chart({ page, span, whose }: { page: HistoryPage; span: Span; whose: Subject }) {
   const now = useMinute() * 60;
   const data = useMemo(() => dataOf(page, LOOKS[span].stepSeconds, now), [page]);
   const bands = bandsOf(page, whose);
-  const latest = useRef(bands);
-  latest.current = bands;
-  const ends: [from: number, to: number] = [secondsOf(page.from), secondsOf(page.to)];
-  const range = useRef(ends);
-  range.current = ends;
   const [, received, sent] = data;
-  const top = (rates: ArrayLike<number | null | undefined> = []) =>
-    bitRateOf(Array.from(rates).reduce<number>((most, rate) => Math.max(most, rate ?? 0), 0));
+  const top = (rates: readonly (number | null)[]) =>
+    bitRateOf(rates.reduce<number>((most, rate) => Math.max(most, rate ?? 0), 0));
   const rates = say("Graph of the rates: received {received} at most, sent {sent} at most.", {
     received: top(received),
     sent: top(sent),
@@ -34,15 +25,10 @@ export function Chart({ page, span, whose }: { page: HistoryPage; span: Span; wh
       <Plot
         data={data}
         label={bands.length === 0 ? rates : `${rates} ${outages}`}
-        special={(element) => {
-          const colour = colourOf(element, "outage");
-          return {
-            range: () => range.current,
-            timeText: span === "months" ? dateOf : clockOf,
-            series: { paths: (...args) => stepped?.(...args) ?? null },
-            ground: (plot) => shade(plot, latest.current, colour),
-          };
-        }}
+        range={[secondsOf(page.from), secondsOf(page.to)]}
+        timeText={span === "months" ? dateOf : clockOf}
+        shaded={bands}
+        isStepped
       />
       {bands.length > 0 && (
         <p class="quiet small">
@@ -56,8 +42,6 @@ export function Chart({ page, span, whose }: { page: HistoryPage; span: Span; wh
     </>
   );
 }
-
-const stepped = uPlot.paths.stepped?.({ align: 1 });
 
 interface Band {
   from: number;
@@ -76,14 +60,4 @@ function bandsOf({ states, from, to }: HistoryPage, whose: Subject): Band[] {
       from: Math.max(secondsOf(each.from), secondsOf(from)),
       to: secondsOf(each.until ?? to),
     }));
-}
-
-function shade({ ctx, bbox, valToPos }: uPlot, bands: readonly Band[], colour: string): void {
-  ctx.save();
-  ctx.fillStyle = colour;
-  for (const { from, to } of bands) {
-    const [left, right] = [valToPos(from, "x", true), valToPos(to, "x", true)];
-    ctx.fillRect(left, bbox.top, Math.max(LEAST_BAND_PX, right - left), bbox.height);
-  }
-  ctx.restore();
 }

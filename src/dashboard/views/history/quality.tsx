@@ -1,10 +1,9 @@
-import { useMemo, useRef } from "preact/hooks";
-import type uPlot from "uplot";
+import { useMemo } from "preact/hooks";
 import type { HistoryPage } from "../../../history/schema.ts";
 import { clockOf, dateOf, numberOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Table } from "../../parts/list.tsx";
-import { colourOf, Plot } from "../../parts/plot.tsx";
+import { Plot, type PlotData } from "../../parts/plot.tsx";
 import { secondsOf } from "../../rates.ts";
 import { beginOf } from "./figures.tsx";
 import { LOOKS, type Span, type Subject } from "./span.ts";
@@ -25,8 +24,6 @@ interface Step {
 /** The round trip of a tunnel or of the uplink in a time, and its loss; nothing where that was not measured. */
 export function Quality({ page, span, whose }: { page: HistoryPage; span: Span; whose: Subject }) {
   const steps = useMemo(() => stepsOf(page, LOOKS[span].stepSeconds), [page]);
-  const latest = useRef({ page, steps });
-  latest.current = { page, steps };
   if (steps.length === 0) return null;
   const { stepSeconds } = LOOKS[span];
   const most = Math.max(...steps.map(({ ms }) => ms ?? 0));
@@ -47,15 +44,10 @@ export function Quality({ page, span, whose }: { page: HistoryPage; span: Span; 
         key={`${span} ${whose}`}
         data={plotted(steps, stepSeconds)}
         label={say("Graph of the round trip: {most} ms at most.", { most: numberOf(most) })}
-        special={(element) => {
-          const colour = colourOf(element, "outage");
-          return {
-            range: () => [secondsOf(latest.current.page.from), secondsOf(latest.current.page.to)],
-            timeText: span === "months" ? dateOf : clockOf,
-            scale: { leastTop: LEAST_TOP, text: (ms) => say("{ms} ms", { ms: numberOf(ms) }) },
-            ground: (plot) => shade(plot, latest.current.steps, stepSeconds, colour),
-          };
-        }}
+        range={[secondsOf(page.from), secondsOf(page.to)]}
+        timeText={span === "months" ? dateOf : clockOf}
+        scale={{ leastTop: LEAST_TOP, text: (ms) => say("{ms} ms", { ms: numberOf(ms) }) }}
+        shaded={steps.filter(({ lost }) => lost > 0).map(({ at }) => ({ from: at, to: at + stepSeconds }))}
       />
       <p class="quiet small">
         {say("The dashed line shows how much it varies.")}{" "}
@@ -106,7 +98,7 @@ function stepsOf({ quality, from }: HistoryPage, step: number): Step[] {
 }
 
 /** Between steps that do not follow each other there is a gap. */
-function plotted(steps: readonly Step[], step: number): uPlot.AlignedData {
+function plotted(steps: readonly Step[], step: number): PlotData {
   const rows = steps.flatMap(({ at, ms, variation }, n): [number, number | null, number | null][] => {
     const next = steps[n + 1];
     const row: [number, number | null, number | null] = [at, ms, ms === null ? null : ms + (variation ?? 0)];
@@ -119,15 +111,4 @@ function meanOf(all: readonly number[]): number | null {
   return all.length === 0
     ? null
     : Math.round((10 * all.reduce((sum, each) => sum + each, 0)) / all.length) / 10;
-}
-
-function shade({ ctx, bbox, valToPos }: uPlot, steps: readonly Step[], step: number, colour: string): void {
-  ctx.save();
-  ctx.fillStyle = colour;
-  for (const { at, lost } of steps) {
-    if (lost === 0) continue;
-    const [left, right] = [valToPos(at, "x", true), valToPos(at + step, "x", true)];
-    ctx.fillRect(left, bbox.top, right - left, bbox.height);
-  }
-  ctx.restore();
 }
