@@ -5,10 +5,10 @@ import { pack } from "../../shared/message-key.ts";
 
 /** Home and Devices, with the messages of one language, are to be usable on a slow link of a phone within a second. */
 const MAX_FIRST_BYTES = 125_000;
-/** All views, with all that they may tell in one language. */
+/** All views, with all that they tell in one language unless something fails. */
 const MAX_BYTES = 200_000;
 /** What is read once the page is there: the other views, and what the gateway tells, in a language. */
-const LATER = /^(sentences|errors|findings|others|place-guess)[.-]/;
+const LATER = /^(sentences|errors|findings|others|map|place-guess)[.-]/;
 /** What comes before a name's hash. */
 const LANGUAGE = /(?:^|\.)([a-z]{2})-[^.]*\.json$/;
 /** It takes 0.1 s, and seconds on a busy machine. */
@@ -27,7 +27,8 @@ export function bundle(): Record<string, string> {
     const files = readdirSync(folder).map((name) => [name, zip(readFileSync(join(folder, name)))] as const);
     const first = files.filter(([name]) => !LATER.test(name));
     bound(first, MAX_FIRST_BYTES, "Home and Devices take");
-    bound(files, MAX_BYTES, "the page takes");
+    const views = files.filter(([name]) => !name.startsWith("errors."));
+    bound(views, MAX_BYTES, "the page takes");
     return Object.fromEntries(files.map(([name, bytes]) => [name, Buffer.from(bytes).toString("base64")]));
   } finally {
     rmSync(folder, { recursive: true, force: true });
