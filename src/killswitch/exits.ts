@@ -1,5 +1,6 @@
 import { familyOf } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
+import type { Lan } from "../network/lan.ts";
 import { exitMarkOf } from "../network/slot.ts";
 import { isBlockedExit } from "../shared/exits.ts";
 import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
@@ -25,11 +26,12 @@ export const NO_DEVICE = "00:00:00:00:00:00" as Mac;
 /** The set of the devices that are blocked, and of the entry that is no device. Only rules for destinations need it. */
 export const BLOCKED_DEVICES = "blocked_devices";
 const BY_DEVICE = "by_device";
+const BY_SETS = "by_device_sets";
 const OWN_EXIT = "own_exit";
 const BY_NETWORK = "by_network";
 /** The map from each device to the chain of its exit. */
 const EXIT_OF = "exit_of";
-/** The map that spares packets the look-ups of devices: it has elements only while no device has an exit of its own. */
+/** The set that spares packets the look-ups of devices: it has elements only while no device has an exit of its own. */
 const ALL_ALIKE = "all_alike";
 /** Of <linux/netfilter.h>. */
 const NFPROTO_IPV4 = 2;
@@ -71,7 +73,8 @@ function blockedIn({ devices }: Policy): Mac[] {
 /** The chains that lead each device to its exit, and a chain for each exit. */
 export function exits(policy: Policy, blocks: boolean): string[] {
   return [
-    exitOfDevice(policy),
+    chain(BY_DEVICE, null, byDevice(`goto ${standardChain(policy)}`)),
+    bySets(policy),
     ownExit(policy),
     ...byNetwork(policy),
     ...[...openExits(policy), BLOCKED].map((name) =>
@@ -80,8 +83,8 @@ export function exits(policy: Policy, blocks: boolean): string[] {
   ];
 }
 
-/** The rule that leads each packet of the LAN to the chain of its device's exit. */
-export function byDevice(match = ""): string {
+/** The same for some packets. */
+export function someByDevice(match: string): string {
   return `${match}goto ${BY_DEVICE} comment "each device has its exit"`;
 }
 
@@ -100,16 +103,32 @@ export function byPrefix(policy: Policy, families: readonly (4 | 6)[], match = "
 }
 
 /**
+ * The rules that lead each packet of a LAN to its device's exit. Nearly all packets end at the first rule or at the
+ * second; so that the first jumps nowhere, it does what the chain of the exit would do.
+ */
+export function byDeviceOn({ interface: link }: Lan, policy: Policy, blocks: boolean): string[] {
+  const own = ownDefaults(policy).find((each) => each.interface === link);
+  const exit = own?.exit ?? policy.defaultExit;
+  return byDevice(inOneRule(exit, policy, blocks) ?? `goto ${chainOf(exit, policy)}`);
+}
+
+function byDevice(standard: string): string[] {
+  return [
+    `meta nfproto @${ALL_ALIKE} ${standard} comment "the default exit, while no device has another"`,
+    `ether saddr vmap @${EXIT_OF} comment "the exit of the device, unless the table is being replaced"`,
+    `goto ${BY_SETS} comment "the other devices"`,
+  ];
+}
+
+/**
  * Each look-up sees the map and the sets as they are at that moment. A packet that comes while its device is moved may
  * be in neither. It is refused, because its device is among the assigned ones before and after. Other programs can
  * empty the map or the set. Each can replace the other, and a device has the default exit only if neither has it and
  * the set has the entry that is no device. Without both, everything is refused.
  */
-function exitOfDevice(policy: Policy): string {
+function bySets(policy: Policy): string {
   const standard = standardChain(policy);
-  return chain(BY_DEVICE, null, [
-    `meta nfproto vmap @${ALL_ALIKE} comment "the default exit, while no device has another"`,
-    `ether saddr vmap @${EXIT_OF} comment "the exit of the device, unless the table is being replaced"`,
+  return chain(BY_SETS, null, [
     `ether saddr @${ASSIGNED} goto ${OWN_EXIT} comment "devices with an exit of their own"`,
     `ether saddr & ${NO_DEVICE} @${ASSIGNED} goto ${standard} comment "the default exit, unless the set was emptied"`,
     `meta iiftype != ether goto ${standard} comment "without a MAC address there are no devices"`,
@@ -142,11 +161,8 @@ function exitMap(devices: readonly NamedExit[]): string {
 }
 
 /** While it is empty, each packet's device is looked up. Listings have the numbers of the families, too. */
-function allAlike(policy: Policy): string {
-  const to = standardChain(policy);
-  const entries =
-    policy.devices.length > 0 ? [] : [NFPROTO_IPV4, NFPROTO_IPV6].map((family) => `${family} : goto ${to}`);
-  return `  map ${ALL_ALIKE} {\n    type nf_proto : verdict\n${elementsLine(entries)}  }\n`;
+function allAlike({ devices }: Policy): string {
+  return tableSet(ALL_ALIKE, "nf_proto", devices.length > 0 ? [] : [NFPROTO_IPV4, NFPROTO_IPV6].map(String));
 }
 
 function setOf(name: string, ids: readonly Mac[]): string {
@@ -210,12 +226,12 @@ export function setFor(name: string): string {
  */
 function intoTunnel(tunnels: readonly FirewallTunnel[], blocks: boolean, hasDestinations: boolean): string[] {
   const zone = (tunnel: FirewallTunnel, match = "") =>
-    `${match}ct zone set ${tunnel.zone} accept comment "each tunnel has its own connections"`;
+    `${match}${zoneOf(tunnel)} accept comment "each tunnel has its own connections"`;
   return tunnels.slice(0, 1).flatMap((current) => [
-    `${setMark(exitMarkOf(current.mark))} comment "the mark selects the tunnel's routes"`,
-    ...(blocks && tunnels.length === 1
-      ? [zone(current)]
+    ...(isZoneKnown(tunnels, blocks)
+      ? [`${inZone(current)} comment "the tunnel's routes, and its own connections"`]
       : [
+          `${markFor(current)} comment "the mark selects the tunnel's routes"`,
           ...tunnels.map((tunnel) => zone(tunnel, `fib daddr . mark oifname "${tunnel.interface}" `)),
           // DNS queries to the gateway itself.
           zone(current, "fib daddr type local "),
@@ -223,6 +239,29 @@ function intoTunnel(tunnels: readonly FirewallTunnel[], blocks: boolean, hasDest
           ...(hasDestinations ? ['accept comment "nothing carries it without a route by this exit"'] : []),
         ]),
   ]);
+}
+
+function isZoneKnown(tunnels: readonly FirewallTunnel[], blocks: boolean): boolean {
+  return blocks && tunnels.length === 1;
+}
+
+/** What the chain of a default exit does, if that is one rule; null otherwise. */
+function inOneRule(exit: DefaultExit, policy: Policy, blocks: boolean): string | null {
+  const tunnels = exit.to === "tunnel" ? tunnelsOf(exit.name, policy) : [];
+  const [only] = tunnels;
+  return only !== undefined && isZoneKnown(tunnels, blocks) ? inZone(only) : null;
+}
+
+function inZone(tunnel: FirewallTunnel): string {
+  return `${markFor(tunnel)} ${zoneOf(tunnel)} accept`;
+}
+
+function markFor({ mark }: FirewallTunnel): string {
+  return setMark(exitMarkOf(mark));
+}
+
+function zoneOf({ zone }: FirewallTunnel): string {
+  return `ct zone set ${zone}`;
 }
 
 /** A resolver on the gateway queries through main, so it must not answer devices that have another exit. */

@@ -27,7 +27,7 @@ const ELEMENT_TYPES: Readonly<Record<string, ElementType>> = {
   "type ether_addr": "ether_addr",
   "typeof ct original zone": "ct original zone",
   "type ether_addr : verdict": "ether_addr : verdict",
-  "type nf_proto : verdict": "nf_proto : verdict",
+  "type nf_proto": "nf_proto",
   "type inet_service": "inet_service",
   "typeof ether saddr : ct original zone": "ether saddr : ct original zone",
   "typeof ct original zone : th dport": "ct original zone : th dport",

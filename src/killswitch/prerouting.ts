@@ -3,7 +3,7 @@ import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
 import { askResolver, queriesForGateway } from "./askers.ts";
 import { byDestination, destinationChains } from "./destinations.ts";
 import { TO_RESOLVER } from "./dns.ts";
-import { byDevice, byPrefix, exits } from "./exits.ts";
+import { byDeviceOn, byPrefix, exits, someByDevice } from "./exits.ts";
 import { clientLinks } from "./link.ts";
 import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
 import { betweenChain, toOtherNetworks } from "./networks.ts";
@@ -14,18 +14,18 @@ import { untrackRemote } from "./remote-socket.ts";
 import {
   dropForwarded,
   dropOtherAddressees,
-  fromPublicNeighbours,
   fromStrangers,
-  keepMark,
   markPublic,
   refusePublic,
   strangers,
+  toPublic,
 } from "./strangers.ts";
 import { markLeases, markReplies } from "./uplink.ts";
 import { inOwnZone } from "./zones.ts";
 
 const TO_OWN = "to_own";
 const TO_GATEWAY = "to_gateway";
+const FROM_PUBLIC = "from_public";
 /** These are never forwarded, and are not among the addresses of the policy. */
 const LINK_LOCAL_AND_MULTICAST = ["fe80::/10", "ff00::/8"];
 
@@ -70,7 +70,7 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
     ...(clientLinks(policy).length === 0
       ? []
       : [
-          ...(blocks ? [strangers(), refusePublic(), ...betweenChain(policy)] : []),
+          ...(blocks ? [strangers(), fromPublic(policy), refusePublic(), ...betweenChain(policy)] : []),
           toOwn(policy),
           toGateway(policy),
           ...askResolver(policy),
@@ -96,36 +96,40 @@ function overIpv6(lan: Lan): string {
 function fromLanOver(family: 4 | 6, policy: Policy, lan: Lan, blocks: boolean): string[] {
   const isUplink = lan.interface === policy.uplink;
   return [
-    ...(blocks && family === 6 ? [fromPublicNeighbours()] : []),
+    ...(blocks && family === 6 ? [toPublic(FROM_PUBLIC)] : []),
     ...(blocks ? [fromStrangers(lan, family)] : []),
-    ...(blocks && family === 6 ? markPublic() : []),
     ...(isUplink && family === 4 ? [markLeases()] : []),
     ...forOwn(policy, family),
     ...queriesForGateway(policy),
-    ...(blocks && family === 6 ? [keepMark(TO_GATEWAY)] : []),
     ...(blocks ? repliesToRemote(policy, family, TO_GATEWAY) : []),
     ...(blocks ? toOtherNetworks(policy, lan, family) : []),
     ...byDestination(policy, family),
     ...byPrefix(policy, [family]),
-    byDevice(),
+    ...byDeviceOn(lan, policy, blocks),
   ];
+}
+
+/** A device's public address: what is for this machine is rejected later, and the mark routes the rejection back. */
+function fromPublic(policy: Policy): string {
+  return chain(FROM_PUBLIC, null, [
+    ...markPublic(),
+    ...forOwn(policy, 6),
+    ...queriesForGateway(policy),
+    `goto ${TO_GATEWAY} comment "rejected later, with the mark that it has"`,
+  ]);
 }
 
 function fromTunnel(policy: Policy, tunnel: FirewallTunnel, blocks: boolean): string[] {
   const { carrying } = policy;
   const carries = carrying.some((other) => other.interface === tunnel.interface);
+  // Reverse-path filtering looks up forwarded packets as if they came from the LAN, which needs the mark.
+  const back = setMark(exitMarkOf(tunnel.mark));
   return [
     ...(blocks ? dropOtherAddressees(tunnel) : []),
-    // Reverse-path filtering looks up forwarded packets as if they came from the LAN, which needs the mark.
     ...(carries
-      ? [
-          `${setMark(exitMarkOf(tunnel.mark))} comment "the return path is the tunnel"`,
-          ...untrackRemote(policy, tunnel.interface),
-          inOwnZone(tunnel),
-        ]
-      : tunnel.service === undefined
-        ? []
-        : [`${setMark(exitMarkOf(tunnel.mark))} comment "the return path is the tunnel"`]),
+      ? [...untrackRemote(policy, tunnel.interface, `${back} `), `${back} ${inOwnZone(tunnel)}`]
+      : []),
+    ...(!carries && tunnel.service !== undefined ? [`${back} comment "the return path is the tunnel"`] : []),
   ];
 }
 
@@ -176,7 +180,7 @@ function toOwn(policy: Policy): string {
 /** DNS queries go through the exit of their device. */
 function toGateway(policy: Policy): string {
   const match = `${isMarked(REFUSAL_MARK, "!=")} ${TO_RESOLVER} `;
-  return chain(TO_GATEWAY, null, [...byPrefix(policy, [4, 6], match), byDevice(match)]);
+  return chain(TO_GATEWAY, null, [...byPrefix(policy, [4, 6], match), someByDevice(match)]);
 }
 
 function dropAllToTunnels(endpoints: readonly FirewallTunnel[]): string[] {

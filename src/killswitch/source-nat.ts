@@ -34,18 +34,21 @@ export function sourceNat(policy: Policy): string {
  * because the kernel skips those for a connection that a NAT chain of another program has translated.
  */
 export function checkLeaving(policy: Policy, blocks: boolean): string[] {
-  const { carrying, lans, uplink } = policy;
-  const inside = namesOf(lans).filter((link) => link !== uplink);
-  const ways = [...ownAddressesLeave(carrying), ...keepDirectTranslated(policy)];
+  const { carrying, lans } = policy;
+  const tunnels = carrying.map((tunnel) => tunnel.interface);
   return [
     chain("check_leaving", `type filter hook postrouting priority ${BEHIND_ALL}; policy accept;`, [
+      // Nearly all packets end at one of these.
+      ...among("oifname", namesOf(lans)).map(
+        (to) => `ct direction reply ct state established ${to} accept comment "answers to the LAN"`,
+      ),
+      ...ownAddressesLeave(carrying),
       `${REDIRECTED} jump ${REDIRECTED_DNS} comment "redirected DNS queries"`,
       `ct state related ct status snat,dnat jump ${OWN_ERRORS} comment "errors about translated packets"`,
-      // One tunnel takes no longer than this rule.
-      ...(carrying.length < 2
-        ? []
-        : among("oifname", inside).map((to) => `${to} accept comment "to the LAN"`)),
-      ...ways,
+      ...among("oifname", tunnels).map(
+        (to) => `${to} drop comment "only the tunnel's own address leaves by it"`,
+      ),
+      ...keepDirectTranslated(policy),
     ]),
     keepDnsInside(policy, REDIRECTED_DNS),
     keepErrorsInside(policy, blocks),
@@ -77,23 +80,17 @@ function keepErrorsInside(policy: Policy, blocks: boolean): string {
 
 /** Sets of interfaces with addresses: however many tunnels there are, a packet passes one look-up. */
 function ownAddressesLeave(carrying: readonly FirewallTunnel[]): string[] {
-  const own = ([4, 6] as const).flatMap((family) => {
+  return ([4, 6] as const).flatMap((family) => {
     const pairs = carrying.flatMap(({ interface: link, addresses }) =>
       addresses.filter((address) => familyOf(address) === family).map((address) => ({ link, address })),
     );
     const saddr = `${headerOf(family)} saddr`;
     const [only, ...others] = pairs;
     if (only === undefined) return [];
-    if (others.length === 0) return [`${saddr} ${only.address} oifname "${only.link}"`];
-    return [
-      `oifname . ${saddr} { ${pairs.map(({ link, address }) => `"${link}" . ${address}`).join(", ")} }`,
-    ];
+    const own =
+      others.length === 0
+        ? `oifname "${only.link}" ${saddr} ${only.address}`
+        : `oifname . ${saddr} { ${pairs.map(({ link, address }) => `"${link}" . ${address}`).join(", ")} }`;
+    return [`${own} accept comment "each tunnel has its own address"`];
   });
-  const tunnels = carrying.map((tunnel) => tunnel.interface);
-  return [
-    ...own.map((match) => `${match} accept comment "each tunnel has its own address"`),
-    ...among("oifname", tunnels).map(
-      (to) => `${to} drop comment "only the tunnel's own address leaves by it"`,
-    ),
-  ];
 }

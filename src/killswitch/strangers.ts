@@ -33,17 +33,16 @@ export function fromStrangers(lan: Lan, family: 4 | 6): string {
 export function strangers(): string {
   return chain(STRANGERS, null, [
     `${ELSEWHERE} drop comment "packets from addresses outside the LAN are not forwarded"`,
-    `${PUBLIC} return comment "a device with a public address is refused later"`,
     `${DNS} drop comment "queries of hosts outside the LAN"`,
   ]);
 }
 
 /**
- * A device may have a public address from another router on the same cable, and this gateway as its router. Packets
- * with that address are refused, so that the device uses IPv4 at once and does not wait for an answer.
+ * A device may have a public address from another router on the same cable, and this gateway as its router. Its packets
+ * take rules of their own, so that all others are asked once.
  */
-export function fromPublicNeighbours(): string {
-  return `${PUBLIC} ${ELSEWHERE} goto ${REFUSE_PUBLIC} comment "a public address is not a LAN address"`;
+export function toPublic(chain: string): string {
+  return `${PUBLIC} goto ${chain} comment "a public address is not a LAN address"`;
 }
 
 /** Only neighbours get an answer. The mark routes it back on the link that the packet came from. */
@@ -116,16 +115,15 @@ export function permitRefusals(lans: readonly Lan[]): string[] {
   ];
 }
 
-/** On the LAN's interface. */
+/**
+ * Packets with a public address are refused, so that the device uses IPv4 at once and does not wait for an answer. Those
+ * for this machine are marked.
+ */
 export function markPublic(): string[] {
   return [
-    `${PUBLIC} fib daddr type local ${setMark(REFUSAL_MARK)} comment "rejected later; the mark routes the rejection back to the LAN"`,
+    `${ELSEWHERE} goto ${REFUSE_PUBLIC} comment "public addresses are not forwarded"`,
+    `fib daddr type local ${setMark(REFUSAL_MARK)} comment "rejected later; the mark routes the rejection back to the LAN"`,
     // A router would forward the answer to a solicitation in the name of an internet host.
-    `${PUBLIC} icmpv6 type nd-neighbor-solicit ${setMark(REFUSAL_MARK)} fib saddr . mark . iif oif missing drop comment "the sender is not a neighbour on this link"`,
+    `icmpv6 type nd-neighbor-solicit ${setMark(REFUSAL_MARK)} fib saddr . mark . iif oif missing drop comment "the sender is not a neighbour on this link"`,
   ];
-}
-
-/** Applies to packets for this machine, because the others have been dropped. */
-export function keepMark(chain: string): string {
-  return `${PUBLIC} goto ${chain} comment "rejected later, with the mark that it has"`;
 }

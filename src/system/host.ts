@@ -172,7 +172,7 @@ export type ElementType =
   | "ether_addr"
   | "ct original zone"
   | "ether_addr : verdict"
-  | "nf_proto : verdict"
+  | "nf_proto"
   | "inet_service"
   | "ether saddr : ct original zone"
   | "ct original zone : th dport";

@@ -122,7 +122,7 @@ const KEYS: Readonly<Record<ElementType, (key: string) => Uint8Array>> = {
   ether_addr: macBytes,
   "ct original zone": zoneBytes,
   "ether_addr : verdict": macBytes,
-  "nf_proto : verdict": (family) => Uint8Array.of(Number(family)),
+  nf_proto: (family) => Uint8Array.of(Number(family)),
   inet_service: portBytes,
   "ether saddr : ct original zone": macBytes,
   "ct original zone : th dport": zoneBytes,

@@ -189,8 +189,7 @@ describe("the changes of elements from one table to another", () => {
     const change = (verb: ElementChange["verb"], set: string, type: ElementType, ...elements: string[]) => {
       return { verb, table: "portcullis", set, type, elements };
     };
-    const alike = (verb: ElementChange["verb"]) =>
-      change(verb, "all_alike", "nf_proto : verdict", "10 : goto exit_main", "2 : goto exit_main");
+    const alike = (verb: ElementChange["verb"]) => change(verb, "all_alike", "nf_proto", "10", "2");
     const device = "02:00:00:00:00:05";
     expect(changes(none, one)).toEqual([
       alike("delete"),

@@ -53,15 +53,19 @@ const rulesOf = (chain: string) => chain.split("\n").filter((line) => line.inclu
 
 test("the verdict maps of devices, which seem empty while the table is replaced, have the sets behind them", () => {
   for (const text of Object.values(TEXTS)) {
-    const [own = "", ...others] = text.split(/^ {2}(?=chain )/m).filter((chain) => chain.includes("vmap @"));
-    expect(others).toEqual([]);
-    if (own === "") continue;
-    const [alike = "", map = "", set = ""] = rulesOf(own);
-    expect(alike).toContain("meta nfproto vmap @all_alike");
-    expect(map).toContain("ether saddr vmap @exit_of");
-    expect(set).toContain("ether saddr @assigned goto own_exit");
-    const standIn = text.split(/^ {2}(?=chain )/m).find((chain) => chain.startsWith("chain own_exit "));
-    const rules = rulesOf(standIn ?? "");
+    const looking = text.split(/^ {2}(?=chain )/m).filter((chain) => chain.includes("vmap @"));
+    if (looking.length === 0) continue;
+    for (const own of looking) {
+      const [alike, map, rest] = rulesOf(own).slice(-3);
+      expect(alike).toContain("meta nfproto @all_alike ");
+      expect(map).toContain("ether saddr vmap @exit_of");
+      expect(rest).toContain("goto by_device_sets ");
+      expect(own.split("vmap @").length).toBe(2);
+    }
+    const chainNamed = (name: string) =>
+      text.split(/^ {2}(?=chain )/m).find((chain) => chain.startsWith(`chain ${name} `)) ?? "";
+    expect(rulesOf(chainNamed("by_device_sets"))[0]).toContain("ether saddr @assigned goto own_exit");
+    const rules = rulesOf(chainNamed("own_exit"));
     const sets = [...text.matchAll(/^ {2}set (on_\S+) /gm)].map(([, name]) => name);
     const gone = rules.map((rule) => /ether saddr @(\S+) goto/.exec(rule)?.[1]);
     expect(gone).toEqual([...sets, undefined]);
@@ -91,10 +95,16 @@ test("devices are looked up only while one is assigned, or if the map that says 
   const { devices } = POLICIES;
   const alike = (policy: Policy) => chainsListed(rulesetOf(policy)).get("set all_alike")?.slice(1);
   const none = { ...devices, devices: [] };
-  const to = (exit: string) => [`10 : goto exit_${exit}`, `2 : goto exit_${exit}`];
-  expect([alike(devices), alike(none)]).toEqual([[], to("main")]);
-  expect(alike({ ...none, defaultExit: { to: "blocked" } })).toEqual(to("blocked"));
-  expect(linesOf(rulesetOf(none), "by_device")).toEqual(linesOf(rulesetOf(devices), "by_device"));
+  expect([alike(devices), alike(none)]).toEqual([[], ["10", "2"]]);
+  const first = (policy: Policy) =>
+    ["from_lan0", "ipv6_from_lan0", "by_device"].map((name) => linesOf(rulesetOf(policy), name).at(-4));
+  const jump = (exit: string) => `meta nfproto @all_alike goto exit_${exit}`;
+  const main =
+    "meta nfproto @all_alike meta mark set meta mark & 0xffffe000 | 0x0000104e ct zone set 1 accept";
+  expect(first(none)).toEqual([main, main, jump("main")]);
+  const blocks = { ...none, defaultExit: { to: "blocked" } } as const;
+  expect(first(blocks)).toEqual([jump("blocked"), jump("blocked"), jump("blocked")]);
+  expect(first(devices)).toEqual(first(none));
 });
 
 test("no rule has a set of prefixes, which seems empty while the table is replaced", () => {
@@ -342,8 +352,12 @@ function linesOf(text: string, name: string): string[] {
 test("a device on a tunnel has that tunnel's mark and zone, and only that zone may enter the tunnel", () => {
   const text = rulesetOf(POLICIES.devices);
   expect(linesOf(text, "by_device")).toEqual([
-    "meta nfproto vmap @all_alike",
+    "meta nfproto @all_alike goto exit_main",
     "ether saddr vmap @exit_of",
+    "goto by_device_sets",
+    "",
+  ]);
+  expect(linesOf(text, "by_device_sets")).toEqual([
     "ether saddr @assigned goto own_exit",
     "ether saddr & 00:00:00:00:00:00 @assigned goto exit_main",
     "meta iiftype != ether goto exit_main",
@@ -361,8 +375,7 @@ test("a device on a tunnel has that tunnel's mark and zone, and only that zone m
     ["amsterdam", "wg2", "0x0000114e", 3],
   ] as const) {
     expect(linesOf(text, `exit_${exit}`)).toEqual([
-      `meta mark set meta mark & 0xffffe000 | ${mark}`,
-      `ct zone set ${zone} accept`,
+      `meta mark set meta mark & 0xffffe000 | ${mark} ct zone set ${zone} accept`,
       "",
     ]);
     expect(linesOf(text, `into_${link}`)[0]).toBe(`ct zone != ${zone} drop`);

@@ -17,13 +17,13 @@ table inet own {
   set on_main { type ether_addr; elements = { 02:00:00:00:00:01 }; }
   set zones { typeof ct original zone; elements = { 4096 }; }
   map exit_of { type ether_addr : verdict; elements = { 02:00:00:00:00:01 : goto exit_main }; }
-  map all_alike { type nf_proto : verdict; elements = { 2 : goto exit_main }; }
+  set all_alike { type nf_proto; elements = { 2 }; }
   set ports { type inet_service; elements = { 53 }; }
   map zone_of { typeof ether saddr : ct original zone; elements = { 02:00:00:00:00:01 : 258 }; }
   map port_of { typeof ct original zone : th dport; elements = { 258 : 53 }; }
   chain exit_main { accept; }
   chain exit_other { drop; }
-  chain hooked { type filter hook prerouting priority raw; ether saddr vmap @exit_of; meta nfproto vmap @all_alike; }
+  chain hooked { type filter hook prerouting priority raw; ether saddr vmap @exit_of; meta nfproto @all_alike goto exit_main; }
 }
 `;
 const FLUSH = "flush ruleset\n";
@@ -37,7 +37,7 @@ const TYPES: Record<string, ElementType> = {
   on_main: "ether_addr",
   zones: "ct original zone",
   exit_of: "ether_addr : verdict",
-  all_alike: "nf_proto : verdict",
+  all_alike: "nf_proto",
   ports: "inet_service",
   zone_of: "ether saddr : ct original zone",
   port_of: "ct original zone : th dport",
@@ -150,7 +150,7 @@ test(
       added("on_main", "02:00:00:00:00:0a", "fe:dc:ba:98:76:54"),
       added("zones", "1", "258", "65535"),
       added("exit_of", "02:00:00:00:00:0a : goto exit_main", "fe:dc:ba:98:76:54 : goto exit_other"),
-      added("all_alike", "10 : goto exit_other"),
+      added("all_alike", "10"),
     );
     expect(await elements("on_main")).toEqual([
       "02:00:00:00:00:01",
@@ -163,14 +163,14 @@ test(
       "02:00:00:00:00:0a : goto exit_main",
       "fe:dc:ba:98:76:54 : goto exit_other",
     ]);
-    expect(await elements("all_alike")).toEqual(["10 : goto exit_other", "2 : goto exit_main"]);
+    expect(await elements("all_alike")).toEqual(["10", "2"]);
     // To move is to delete and to add, in one transaction.
     await change(
       deleted("on_main", "02:00:00:00:00:0a"),
       deleted("zones", "258"),
       deleted("exit_of", "02:00:00:00:00:01 : goto exit_main"),
       added("exit_of", "02:00:00:00:00:01 : goto exit_other"),
-      deleted("all_alike", "10 : goto exit_other", "2 : goto exit_main"),
+      deleted("all_alike", "10", "2"),
     );
     expect(await elements("all_alike")).toEqual([]);
     expect(await elements("on_main")).toEqual(["02:00:00:00:00:01", "fe:dc:ba:98:76:54"]);

@@ -215,7 +215,7 @@ async function namedIn(lab: Lab, { destinations }: Told): Promise<string[]> {
 
 async function defaultIn(lab: Lab): Promise<string | undefined> {
   const rules = (await tableIn(lab)).flatMap(({ rule }) => rule ?? []);
-  const way = rules.find(({ chain, comment }) => chain === "by_device" && comment === DEFAULT_EXIT);
+  const way = rules.find(({ chain, comment }) => chain === "by_device_sets" && comment === DEFAULT_EXIT);
   return way?.expr.flatMap(({ goto }) => goto?.target ?? [])[0];
 }
 
