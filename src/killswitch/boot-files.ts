@@ -6,9 +6,8 @@ import type { HostNetwork } from "../network/host-network.ts";
 import { placeText } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { ruleChanges } from "./kernel-rules.ts";
-import { apartRules } from "./networks.ts";
 import { blocked } from "./policy.ts";
-import { rulesFor, rulesOn } from "./routing-rules.ts";
+import { rulesFor } from "./routing-rules.ts";
 import { rulesetOf } from "./ruleset.ts";
 
 /** Folder in the state directory; only an installation has it. */
@@ -20,9 +19,7 @@ export const SETTLED_AFTER_MS = 40_000;
 
 /** The kill switch as `nft -f` and `ip -batch` load it at boot, before any other part of this program runs. */
 export function bootFilesFor(network: HostNetwork): { name: string; text: string }[] {
-  // Until the service runs, nothing passes between networks.
-  const policy = blocked(network);
-  const rules = [...rulesFor(network), ...rulesOn(network.ipv6, apartRules(policy))];
+  const rules = rulesFor(network);
   const linesOf = (family: 4 | 6) =>
     ruleChanges(
       [],
@@ -33,7 +30,7 @@ export function bootFilesFor(network: HostNetwork): { name: string; text: string
   return [
     {
       name: BOOT_FILES.firewall,
-      text: rulesetOf(policy),
+      text: rulesetOf(blocked(network)),
     },
     { name: BOOT_FILES.rules4, text: linesOf(4) },
     { name: BOOT_FILES.rules6, text: linesOf(6) },

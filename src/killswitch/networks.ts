@@ -1,9 +1,9 @@
 import { addressOf, familyOf, isLinkLocal, type Prefix } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
+import { LAN_TABLE, ROUTED_TABLE } from "../network/slot.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { byFamily, chain, fromHosts } from "./match.ts";
 import type { Policy } from "./policy.ts";
-import { overlap } from "./routed.ts";
 import { PRIORITY, type Rule } from "./routing-rules.ts";
 import { refuse } from "./strangers.ts";
 
@@ -106,29 +106,22 @@ export function intoOthersChain(policy: Networks, clamp: string): string[] {
   ];
 }
 
-/**
- * The same in the other layer: no route leads from one network to another, unless both say so. With one card, the uplink's
- * cable is a network too: a direct device may ask the home router there.
- */
-export function apartRules(policy: Networks & Pick<Policy, "uplink">): Rule[] {
-  const open = openPairs(policy);
-  const isOpen = (one: Lan, other: Lan) => open.some(([from, to]) => from === one && to === other);
-  const rules = policy.lans.flatMap((from) =>
-    policy.lans
-      .filter((to) => to !== from && to.interface !== policy.uplink && !isOpen(from, to))
-      .flatMap((to) => networkPrefixes(to).filter((prefix) => !isShared(prefix, from)))
-      .map((prefix) => ({
-        family: familyOf(prefix),
-        priority: PRIORITY.apart,
-        text: `to ${prefix} iif ${from.interface} unreachable`,
-      })),
+/** The same in the other layer: a route leads from one network to another only if both say so. */
+export function betweenRules(policy: Networks & Pick<Policy, "routed">): Rule[] {
+  const behind = policy.routed.map(({ prefix }) => prefix);
+  const rules = openPairs(policy).flatMap(([from, to]) =>
+    networkPrefixes(to).map((prefix) => ({
+      family: familyOf(prefix),
+      priority: PRIORITY.between,
+      text: `to ${prefix} iif ${from.interface} lookup ${behind.includes(prefix) ? ROUTED_TABLE : LAN_TABLE}`,
+    })),
   );
   return [...new Map(rules.map((rule) => [rule.text, rule])).values()];
 }
 
 /** Whether it is one of these: only the service knows which networks let each other in. */
-export function isApartRule({ priority }: Rule): boolean {
-  return priority === PRIORITY.apart;
+export function isBetweenRule({ priority }: Rule): boolean {
+  return priority === PRIORITY.between;
 }
 
 /** The networks that let each other in, both ways. */
@@ -144,9 +137,4 @@ function networkPrefixes({ prefixes }: Lan): Prefix[] {
 
 function ofFamily(lan: Lan, family: 4 | 6): Prefix[] {
   return networkPrefixes(lan).filter((prefix) => familyOf(prefix) === family);
-}
-
-/** Two cards on one network. */
-function isShared(prefix: Prefix, { prefixes }: Lan): boolean {
-  return prefixes.some((own) => overlap(own, prefix));
 }

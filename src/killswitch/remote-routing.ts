@@ -1,11 +1,12 @@
-import { familyOf } from "../base/address.ts";
+import { addressOf, familyOf, isLinkLocal, type Prefix } from "../base/address.ts";
 import { LAN_TABLE, MARK_MASK, REMOTE_MARK, slotIn, tableOf } from "../network/slot.ts";
+import { namesOf } from "./match.ts";
 import { type Policy, tunnelsOf } from "./policy.ts";
 import { LAST_METRIC, type TableRoute } from "./routed.ts";
-import type { Rule } from "./routing-rules.ts";
+import { PRIORITY as ALL, MARKED, type Rule } from "./routing-rules.ts";
 
 /** Between those of WireGuard's packets to servers and those that lead to the LAN. */
-const PRIORITY = { socket: 31, noSocket: 32, network: 35 };
+const PRIORITY = { socket: 31, noSocket: 32 };
 const SOCKET = `fwmark 0x${REMOTE_MARK.toString(16)}/0x${MARK_MASK.toString(16)}`;
 
 /**
@@ -24,12 +25,34 @@ export function remoteRules(policy: Policy): Rule[] {
         : [{ family, priority: PRIORITY.socket, text: `${SOCKET} iif lo lookup ${table}` }]),
       { family, priority: PRIORITY.noSocket, text: `${SOCKET} unreachable` },
     ]),
-    ...remote.networks.map((network) => ({
-      family: familyOf(network),
-      priority: PRIORITY.network,
-      text: `to ${network} lookup ${LAN_TABLE}`,
-    })),
+    ...toRemote(policy, remote.networks),
+    ...fromRemoteToLan(policy, remote.interface),
   ];
+}
+
+/** For what the LAN, the gateway, tunnels and the uplink answer them. */
+function toRemote({ lans }: Policy, networks: readonly Prefix[]): Rule[] {
+  const from = ["lo", ...new Set(namesOf(lans))].map((link) => `iif ${link}`);
+  return networks.flatMap((network) => {
+    const family = familyOf(network);
+    const rule = (priority: number, packets: string) => ({
+      ...{ family, priority },
+      text: `to ${network} ${packets} lookup ${LAN_TABLE}`,
+    });
+    return [rule(ALL.markedToRouted, MARKED), ...from.map((each) => rule(ALL.routed, each))];
+  });
+}
+
+/** Which of them may reach the LAN, the firewall knows. */
+function fromRemoteToLan({ lans, routed }: Policy, link: string): Rule[] {
+  const behind = routed.map(({ prefix }) => prefix);
+  return [...new Set(lans.flatMap((lan) => lan.prefixes))]
+    .filter((prefix) => !behind.includes(prefix) && !isLinkLocal(addressOf(prefix)))
+    .map((prefix) => ({
+      family: familyOf(prefix),
+      priority: ALL.routed,
+      text: `to ${prefix} iif ${link} lookup ${LAN_TABLE}`,
+    }));
 }
 
 /** Whether a rule is one of those for the socket, which a stopped service may have left. */

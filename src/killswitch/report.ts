@@ -13,7 +13,7 @@ import { setFor } from "./exits.ts";
 import { removalOf } from "./foreign-rule.ts";
 import { OWN_NUMBERS, readAllRules, ruleDifferences, type ShownRules } from "./kernel-rules.ts";
 import { chainsListed, elementsOf, endsInRefusal, FINAL_RULES, isDormant } from "./listing.ts";
-import { isApartRule } from "./networks.ts";
+import { isBetweenRule } from "./networks.ts";
 import { isRelayRule } from "./relay.ts";
 import { isRemoteZone } from "./remote-part.ts";
 import { isRemoteRule } from "./remote-routing.ts";
@@ -88,7 +88,11 @@ export async function inspect(host: Host, expected: Expectation): Promise<Inspec
   const more = direct === 0 && !destinations ? [] : rulesOn(expected.network.ipv6, DIRECT_RULES);
   // Only the service knows which rules between networks, to routed ones and for remote devices there should be.
   const isTheirs = (rule: Rule) =>
-    isApartRule(rule) || isRoutedRule(rule) || isRemoteRule(rule) || isRouterRule(rule) || isRelayRule(rule);
+    isBetweenRule(rule) ||
+    isRoutedRule(rule) ||
+    isRemoteRule(rule) ||
+    isRouterRule(rule) ||
+    isRelayRule(rule);
   const rules = { ours: ours.filter((rule) => !isTheirs(rule)), ahead };
   const parts = ruleParts(rules, { ...expected, rules: [...expected.rules, ...more] });
   return inspectionOf({ table, rules: parts, sysctls, direct, destinations }, expected.fault);

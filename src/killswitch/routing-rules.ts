@@ -1,6 +1,7 @@
 import { type Address, addressOf, familyOf, isLinkLocal, type Prefix, prefixOf } from "../base/address.ts";
 import type { HostNetwork, Ipv6 } from "../network/host-network.ts";
 import {
+  ANY_EXIT_MASK,
   ANY_SLOT_MASK,
   DIRECT_MARK,
   exitMarkOf,
@@ -36,23 +37,35 @@ export interface Rule {
 export const UDP = 17;
 export const TCP = 6;
 
-/** The order matters. */
+/**
+ * The order matters. Nearly all packets have an exit's mark, and each rule that one passes takes it time, so these come
+ * early.
+ */
 export const PRIORITY = {
   wireguard: 10,
+  markedToRouted: 11,
+  markedToLan: 12,
+  markedToLanByMain: 13,
+  exit: 15,
+  noExit: 16,
   noEndpoint: 20,
-  apart: 28,
   exception: 30,
   routed: 35,
   dhcp: 40,
+  between: 42,
   lan: 45,
   lanByMain: 50,
   direct: 55,
   noDirect: 57,
-  exit: 60,
-  noExit: 70,
   own: 80,
   nothing: 90,
 };
+
+/**
+ * What the firewall has marked for an exit. Without the firewall nothing is marked, so what comes by a tunnel or the
+ * uplink finds no way to the LAN.
+ */
+export const MARKED = `fwmark ${hex(exitMarkOf(markOf(MAIN_SLOT)))}/${hex(ANY_EXIT_MASK)}`;
 
 /** The rule that leads into the tunnel `main`, as an earlier version had it; today it has `iif lo` too. */
 export const INTO_MAIN = `lookup ${tableOf(MAIN_SLOT)}`;
@@ -72,10 +85,8 @@ export function rulesFor({
     ...prefixes
       .filter((prefix) => familyOf(prefix) === family)
       .flatMap((prefix) => [
-        ...(isLinkLocal(addressOf(prefix))
-          ? []
-          : [{ family, priority: PRIORITY.lan, text: `to ${prefix} lookup ${LAN_TABLE}` }]),
-        { family, priority: PRIORITY.lanByMain, text: toLan(prefix) },
+        ...toLan(prefix, MARKED, [PRIORITY.markedToLan, PRIORITY.markedToLanByMain]),
+        ...toLan(prefix, "iif lo", [PRIORITY.lan, PRIORITY.lanByMain]),
       ]),
     ...Array.from({ length: MAX_TUNNELS }, (_, slot) => ({
       family,
@@ -95,12 +106,19 @@ export function rulesFor({
 }
 
 /**
- * For destinations that the LAN's own table does not have, as at boot, when no table has routes yet. The default route
- * is never used for them. With one card, that route leads to the home router by the LAN's own interface, where the
- * firewall accepts packets for the LAN, so the gateway's answers would go there while it has no address in the prefix.
+ * By the LAN's own table; by the machine's for destinations that it does not have, as at boot, when no table has routes
+ * yet. The default route is never used for them. With one card, that route leads to the home router by the LAN's own
+ * interface, where the firewall accepts packets for the LAN, so the gateway's answers would go there while it has no
+ * address in the prefix.
  */
-function toLan(prefix: Prefix): string {
-  return `to ${prefix} suppress_prefixlength 0 lookup main`;
+function toLan(prefix: Prefix, packets: string, [byOwn, byMain]: readonly [number, number]): Rule[] {
+  const [family, to] = [familyOf(prefix), `to ${prefix} ${packets}`];
+  return [
+    ...(isLinkLocal(addressOf(prefix))
+      ? []
+      : [{ family, priority: byOwn, text: `${to} lookup ${LAN_TABLE}` }]),
+    { family, priority: byMain, text: `${to} suppress_prefixlength 0 lookup main` },
+  ];
 }
 
 /** Rejections use only routes to directly connected prefixes: they must not leave for the internet through a router. */
@@ -140,18 +158,18 @@ function nexthopRules(uplink: string | null): Rule[] {
  * Replies to networks behind other routers of the LAN use a separate table. It has an answer for each address of these
  * networks, and for no other.
  */
-export function routedRules(routed: Policy["routed"]): Rule[] {
+export function routedRules({ routed, remote }: Pick<Policy, "routed" | "remote">): Rule[] {
   const families = new Set(routed.map(({ prefix }) => familyOf(prefix)));
-  return [...families].map((family) => ({
-    family,
-    priority: PRIORITY.routed,
-    text: `lookup ${ROUTED_TABLE}`,
-  }));
+  const others = ["iif lo", ...(remote === undefined ? [] : [`iif ${remote.interface}`])];
+  return [...families].flatMap((family) => [
+    { family, priority: PRIORITY.markedToRouted, text: `${MARKED} lookup ${ROUTED_TABLE}` },
+    ...others.map((from) => ({ family, priority: PRIORITY.routed, text: `${from} lookup ${ROUTED_TABLE}` })),
+  ]);
 }
 
-/** A rule that a stopped service may have left, and that leads nowhere but to the LAN. */
+/** A rule that a stopped service may have left, and that leads nowhere but to the LAN or to remote devices. */
 export function isRoutedRule({ priority }: Rule): boolean {
-  return priority === PRIORITY.routed;
+  return priority === PRIORITY.routed || priority === PRIORITY.markedToRouted;
 }
 
 /** A kernel without IPv6 has no IPv6 rules, and refuses to add one. */
@@ -160,7 +178,7 @@ export function rulesOn(ipv6: Ipv6, rules: readonly Rule[]): Rule[] {
 }
 
 /** The rules that block. */
-const BARRIER: readonly number[] = [PRIORITY.apart, PRIORITY.noDirect, PRIORITY.noExit, PRIORITY.nothing];
+const BARRIER: readonly number[] = [PRIORITY.noDirect, PRIORITY.noExit, PRIORITY.nothing];
 
 /** The rules without what blocks, for a tunnel while the operator has turned the kill switch off. */
 export function withoutBarrier(rules: readonly Rule[]): Rule[] {

@@ -1,7 +1,7 @@
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
 import { arpTextOf } from "./arp.ts";
-import { apartRules } from "./networks.ts";
+import { betweenRules } from "./networks.ts";
 import type { Policy } from "./policy.ts";
 import { relayRules } from "./relay.ts";
 import { remoteRules, routesToRemote } from "./remote-routing.ts";
@@ -35,8 +35,8 @@ export interface Wanted {
 /** Both layers of the kill switch, or only what a tunnel needs if the operator has turned it off. */
 export function wantedFor(policy: Policy, network: HostNetwork, isOn: boolean): Wanted {
   const further = [
-    ...apartRules(policy),
-    ...routedRules(policy.routed),
+    ...betweenRules(policy),
+    ...routedRules(policy),
     ...directRules(policy),
     ...exceptionRules(policy),
     ...relayRules(policy),

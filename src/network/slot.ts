@@ -19,6 +19,8 @@ export interface Slot {
 export const MARK_MASK = 0x1fff;
 /** The same bits without the three that distinguish the slots. */
 export const ANY_SLOT_MASK = 0x18ff;
+/** The same without the bit that distinguishes packets of direct devices from those of tunnels. */
+export const ANY_EXIT_MASK = 0x18fe;
 const FIRST_MARK = 0x104c;
 /** Set in the mark of packets that go through a tunnel, and not in the mark of the tunnel's own packets. */
 const EXIT_BIT = 0x2;

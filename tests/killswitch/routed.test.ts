@@ -102,7 +102,7 @@ needsNamespaces.test("the kernel has the routes, and only those, whatever it had
 
 needsNamespaces.test("without the service, its rule to the routed networks does not count as altered", () =>
   inNamespace(async (host) => {
-    await applyRules(host, [...rulesFor(network), ...routedRules(POLICIES.routed.routed)]);
+    await applyRules(host, [...rulesFor(network), ...routedRules(POLICIES.routed)]);
     const expected = { network, rules: rulesFor(network), isAsLoaded: null, fault: null };
     const { parts } = await inspect(host, expected);
     const rules = parts.filter(({ name }) => name.startsWith("routing rules"));

@@ -72,6 +72,19 @@ export function comesIn(walks: Walks, policy: Policy, family: Family): Question[
   ];
 }
 
+/** Without the firewall, nothing that comes from outside reaches a device at all. */
+export function comesInUnmarked(walks: Walks, policy: Policy, family: Family): Question[] {
+  const [inside, lans] = [clientsOf(policy), lanNames(policy)];
+  const tunnels = [...new Set(policy.endpoints.map((each) => each.interface))];
+  const outside = [
+    ...(policy.uplink === null || lans.includes(policy.uplink) ? [] : [policy.uplink]),
+    ...tunnels,
+  ];
+  return outside.flatMap((from) =>
+    inside.map((to) => asked("e", `${from} > ${to}`, walks.forwarded(family, from, to), TRUE)),
+  );
+}
+
 /** (e) A remote device reaches the LAN only if it may, and no other remote device; the LAN only answers. */
 function fromRoad(walks: Walks, policy: Policy, family: Family, road: string): Question[] {
   const may = (policy.remote?.devices ?? []).filter(({ lan }) => lan).flatMap(({ addresses }) => addresses);

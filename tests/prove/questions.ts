@@ -2,7 +2,7 @@ import { familyOf } from "../../src/base/address.ts";
 import { exitOfLink } from "../../src/killswitch/network-part.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { passesBetween, reachesOthers, reachesPage } from "./between-networks.ts";
-import { comesIn, reachesGateway, reachesTunnelAddress } from "./coming-in.ts";
+import { comesIn, comesInUnmarked, reachesGateway, reachesTunnelAddress } from "./coming-in.ts";
 import { leavesBeyondLink, leavesByTunnel, leavesDirectly, leavesWithOwnAddress } from "./devices-leave.ts";
 import { ownEntersTunnel, ownLeaves, ownLeavesUnmarked } from "./gateway-leaves.ts";
 import { namesLeave, namesReachGateway } from "./names.ts";
@@ -22,7 +22,9 @@ export const OF_BOTH: readonly Ask[] = [
 ];
 
 /** Of routing alone: what does not depend on what the firewall marks, refuses and translates. */
-export const OF_ROUTING: readonly Ask[] = [leavesBeyondLink, ownLeavesUnmarked, passesBetween];
+export const OF_ROUTING: readonly Ask[] = [
+  ...[leavesBeyondLink, ownLeavesUnmarked, comesInUnmarked, passesBetween],
+];
 
 /** In a transition, besides: what the state before had, and this one does not, is used by nobody. */
 export const OF_TRANSITION: readonly Ask[] = [

@@ -146,7 +146,7 @@ describe("a device of the LAN that advertises an IPv6 prefix over a tunnel's add
   /** As the kernel makes it of the prefix fd00:64::/64. */
   const ADVERTISED = "fd00:64::5054:ff:fe12:3456/64";
   const PREFIX = "fd00:64::/64";
-  const TO_LAN = `priority 50 to ${PREFIX} suppress_prefixlength 0 lookup main`;
+  const TO_LAN = `priority 50 to ${PREFIX} iif lo suppress_prefixlength 0 lookup main`;
   const SPOOFED_6 = `ip6 daddr fd00:64::1 drop ${SPOOFED}`;
 
   /** The tunnel is up and carries both families, and neither layer has the prefix as LAN. */
