@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import type { Machine } from "./machine.ts";
-import type { Measurement } from "./measure.ts";
+import { type Measurement, median } from "./measure.ts";
 import { alignedRows, quantity } from "./table.ts";
 
 /** What `--json` prints. */
@@ -40,6 +40,27 @@ function rowOf(a: Measurement | undefined, b: Measurement | undefined): string[]
   ];
 }
 
+/** A packet's cost as a share of a minimal gateway's in the same run: that of two runs can be compared. */
+const DEARER = 0.03;
+
+/** The packets whose share has grown by more than `DEARER`, beyond noise; one line for each. */
+export function dearerPackets(a: Result, b: Result): string[] {
+  return b.measurements.flatMap((after) => {
+    const before = a.measurements.find((each) => keyOf(each) === keyOf(after));
+    if (before === undefined || !after.name.startsWith("packet ")) return [];
+    const [one, other] = [sharesOf(before), sharesOf(after)];
+    const isNoise = middleOf(other).low <= middleOf(one).high;
+    const [was, is] = [median(one), median(other)];
+    if (isNoise || is <= (1 + DEARER) * was) return [];
+    return [`${after.name}: ×${is.toFixed(2)} of a minimal gateway, was ×${was.toFixed(2)}`];
+  });
+}
+
+/** The sides take turns, so each pair has met the same load. */
+function sharesOf({ rounds: { portcullis, wgQuick } }: Measurement): number[] {
+  return portcullis.map((ns, turn) => ns / (wgQuick[turn] ?? Number.NaN));
+}
+
 /** Empty if the middle halves of the rounds overlap, or if the medians hardly differ. */
 export function verdictOf(a: Measurement, b: Measurement): "worse" | "better" | "" {
   if (a.portcullis === null || b.portcullis === null) return "";
@@ -74,11 +95,15 @@ function machineText({ machine: { before, after } }: Result): string {
 }
 
 if (import.meta.main) {
-  const files = process.argv.slice(2);
+  const [isForPackets, files] =
+    process.argv[2] === "--packets" ? [true, process.argv.slice(3)] : [false, process.argv.slice(2)];
   const [a, b] = files.map((file): Result => JSON.parse(readFileSync(file, "utf8")));
   if (a === undefined || b === undefined || files.length > 2) {
-    process.stderr.write("usage: scripts/bench compare A.json B.json\n");
+    process.stderr.write("usage: scripts/bench compare [--packets] A.json B.json\n");
     process.exit(2);
   }
-  process.stdout.write(comparisonOf(a, b));
+  if (!isForPackets) process.stdout.write(comparisonOf(a, b));
+  const dearer = isForPackets ? dearerPackets(a, b) : [];
+  for (const line of dearer) process.stdout.write(`${line}\n`);
+  process.exitCode = dearer.length === 0 ? 0 : 1;
 }
