@@ -14,6 +14,7 @@ import { untrackRemote } from "./remote-socket.ts";
 import {
   dropForwarded,
   dropOtherAddressees,
+  dropOwnSources,
   fromStrangers,
   markPublic,
   refusePublic,
@@ -97,6 +98,7 @@ function fromLanOver(family: 4 | 6, policy: Policy, lan: Lan, blocks: boolean): 
   const isUplink = lan.interface === policy.uplink;
   return [
     ...(blocks && family === 6 ? [toPublic(FROM_PUBLIC)] : []),
+    ...(family === 4 ? dropOwnSources(lan, policy.addresses) : []),
     ...(blocks ? [fromStrangers(lan, family)] : []),
     ...(isUplink && family === 4 ? [markLeases()] : []),
     ...forOwn(policy, family),

@@ -1,7 +1,8 @@
+import { type Address, contains, familyOf } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
 import { clientLinks } from "./link.ts";
-import { among, chain, DNS, isMarked, namesOf, outsideOf, setMark } from "./match.ts";
+import { among, anyOf, chain, DNS, isMarked, namesOf, outsideOf, setMark } from "./match.ts";
 import { type FirewallTunnel, isAnyDirect, type Policy } from "./policy.ts";
 
 const STRANGERS = "strangers";
@@ -23,6 +24,21 @@ export function dropForwarded(): string {
 export function fromStrangers(lan: Lan, family: 4 | 6): string {
   const stranger = outsideOf("saddr", family, lan.prefixes);
   return `${stranger} jump ${STRANGERS} comment "addresses outside the LAN"`;
+}
+
+/**
+ * No other host has the gateway's own address. The kernel does not check it on these interfaces, but what it sends to all
+ * comes back to it so.
+ */
+export function dropOwnSources({ prefixes }: Lan, addresses: readonly Address[]): string[] {
+  const own = addresses.filter(
+    (address) => familyOf(address) === 4 && prefixes.some((prefix) => contains(prefix, address)),
+  );
+  return own.length === 0
+    ? []
+    : [
+        `ip saddr ${anyOf(own)} fib daddr type != { broadcast, multicast } drop comment "the gateway's own address is nobody else's"`,
+      ];
 }
 
 /**

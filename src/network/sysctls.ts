@@ -15,6 +15,11 @@ export function sysctlsFor(network: HostNetwork): Sysctl[] {
     ...new Set([...network.lans.map((lan) => lan.interface), ...(network.uplink ? [network.uplink] : [])]),
   ];
   return [
+    // With one card, the uplink's own check stays.
+    ...network.lans
+      .map((lan) => lan.interface)
+      .filter((name) => name !== network.uplink)
+      .flatMap(withoutSourceCheck),
     ...names.flatMap((name) => [
       {
         path: `ipv4/conf/${name}/send_redirects`,
@@ -70,6 +75,19 @@ export function sysctlsFor(network: HostNetwork): Sysctl[] {
       : []),
     { path: "ipv4/ip_forward", value: "1", why: "LAN clients' packets are forwarded" },
     { path: "ipv6/conf/all/forwarding", value: "1", why: "LAN clients' packets are forwarded" },
+  ];
+}
+
+/**
+ * The kernel's look-up of each packet's source (`fib_validate_source`), which is left out only with both. The firewall
+ * drops sources that do not belong there, and the routing rules lead nothing to the LAN that it has not marked. A
+ * setting for all interfaces is another program's, and counts as well.
+ */
+export function withoutSourceCheck(link: string): Sysctl[] {
+  const why = "the firewall checks sources already; the kernel looks each one up as if it were a destination";
+  return [
+    { path: `ipv4/conf/${link}/rp_filter`, value: "0", why },
+    { path: `ipv4/conf/${link}/accept_local`, value: "1", why },
   ];
 }
 

@@ -1,5 +1,6 @@
 import { type Address, type Prefix, parsePrefix } from "../base/address.ts";
 import { MARK_MASK, type Slot } from "../network/slot.ts";
+import { applySysctls, withoutSourceCheck } from "../network/sysctls.ts";
 import type { Host, RelayFault } from "../system/host.ts";
 import { type AddressedLink, type Route, showAddresses, showRoutes } from "../system/ip.ts";
 import { Reading } from "../system/reading.ts";
@@ -60,6 +61,8 @@ export class Kernel {
   /** Brings up the session's interface, without a peer for now. */
   async open({ link, server }: Session, uplinkMtu: number): Promise<void> {
     await this.wireguard.create(link, linkLines(link, server.config, uplinkMtu));
+    // Without it packets only take longer.
+    await applySysctls(this.host, withoutSourceCheck(link)).catch(() => {});
   }
 
   /**

@@ -1,4 +1,4 @@
-import { familyOf } from "../../src/base/address.ts";
+import { contains, familyOf } from "../../src/base/address.ts";
 import type { FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
 import { hasExit, isIn } from "./exits.ts";
 import { type Family, isOneOf, isProtocol, isState, type Packet, TCP, UDP } from "./packet.ts";
@@ -40,6 +40,23 @@ export function reachesTunnelAddress(walks: Walks, policy: Policy, family: Famil
       const wrong = own.length > 0 ? no(isOf(own)) : isOf(others);
       return asked("d", `${from} > a tunnel's address`, walk, wrong);
     });
+}
+
+/** (d) No host of the LAN has the gateway's own address: the kernel does not check sources there. */
+export function sharesOwnAddress(walks: Walks, { lans, addresses }: Policy, family: Family): Question[] {
+  if (family === 6) return [];
+  return lans.flatMap(({ interface: lan, prefixes }) => {
+    const own = addresses.filter((address) => prefixes.some((prefix) => contains(prefix, address)));
+    if (own.length === 0) return [];
+    const walk = walks.delivered(family, lan);
+    const { src, dst } = walk.packet.start;
+    return asked(
+      "d",
+      `${lan} > gateway, with its address`,
+      walk,
+      both(isOneOf(src, own, family), isOneOf(dst, own, family)),
+    );
+  });
 }
 
 /** (e) What comes from outside reaches a device only as an answer, or by a forwarded port; and no other way out. */

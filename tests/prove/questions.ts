@@ -2,7 +2,13 @@ import { familyOf } from "../../src/base/address.ts";
 import { exitOfLink } from "../../src/killswitch/network-part.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { passesBetween, reachesOthers, reachesPage } from "./between-networks.ts";
-import { comesIn, comesInUnmarked, reachesGateway, reachesTunnelAddress } from "./coming-in.ts";
+import {
+  comesIn,
+  comesInUnmarked,
+  reachesGateway,
+  reachesTunnelAddress,
+  sharesOwnAddress,
+} from "./coming-in.ts";
 import { leavesBeyondLink, leavesByTunnel, leavesDirectly, leavesWithOwnAddress } from "./devices-leave.ts";
 import { ownEntersTunnel, ownLeaves, ownLeavesUnmarked } from "./gateway-leaves.ts";
 import { namesLeave, namesReachGateway } from "./names.ts";
@@ -17,8 +23,8 @@ import type { Walks } from "./walks.ts";
 /** Of the firewall, alone or with routing. */
 export const OF_BOTH: readonly Ask[] = [
   ...[leavesDirectly, leavesByTunnel, leavesWithOwnAddress, ownLeaves, ownEntersTunnel],
-  ...[reachesGateway, reachesTunnelAddress, comesIn, namesLeave, namesReachGateway, possible],
-  ...[passesBetween, reachesOthers, reachesPage],
+  ...[reachesGateway, reachesTunnelAddress, sharesOwnAddress, comesIn],
+  ...[namesLeave, namesReachGateway, possible, passesBetween, reachesOthers, reachesPage],
 ];
 
 /** Of routing alone: what does not depend on what the firewall marks, refuses and translates. */

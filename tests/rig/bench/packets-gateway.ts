@@ -1,3 +1,4 @@
+import { addressOf, isLinkLocal } from "../../../src/base/address.ts";
 import { parseMac } from "../../../src/base/mac.ts";
 import { applyRules } from "../../../src/killswitch/kernel-rules.ts";
 import {
@@ -10,6 +11,7 @@ import {
 import { rulesFor } from "../../../src/killswitch/routing-rules.ts";
 import { rulesetOf } from "../../../src/killswitch/ruleset.ts";
 import { countersFor } from "../../../src/network/counters.ts";
+import type { Lan } from "../../../src/network/lan.ts";
 import {
   addressesFor,
   type Limited,
@@ -17,8 +19,8 @@ import {
   limitsFor,
   loadLimits,
 } from "../../../src/network/limits-table.ts";
-import { MAIN_SLOT, markOf, slotOf, tableOf } from "../../../src/network/slot.ts";
-import { applySysctls, sysctlsFor } from "../../../src/network/sysctls.ts";
+import { LAN_TABLE, MAIN_SLOT, markOf, slotOf, tableOf } from "../../../src/network/slot.ts";
+import { applySysctls, sysctlsFor, withoutSourceCheck } from "../../../src/network/sysctls.ts";
 import { LinuxHost } from "../../../src/system/linux.ts";
 import { cidrs, ip, ips } from "../../fake/address.ts";
 import { assigned } from "../../killswitch/example.ts";
@@ -164,7 +166,7 @@ export class PacketGateway {
     ];
     const batch = (host: LinuxHost, lines: readonly string[]) =>
       host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
-    await own.run(["sysctl", "-qw", `net.ipv4.conf.all.rp_filter=${RP_FILTER}`]);
+    await own.run(["sysctl", "-qw", `net.ipv4.conf.default.rp_filter=${RP_FILTER}`]);
     await batch(own, ["link set lo up", ...this.cables()]);
     await batch(
       ofHome,
@@ -175,13 +177,20 @@ export class PacketGateway {
       this.tunnels().map((_, number) => `link set far${number} up`),
     );
     await batch(own, this.addresses());
-    await applySysctls(own, sysctlsFor({ ...NETWORK, lans: this.lans() }));
+    await applySysctls(own, this.sysctls());
     await ofFar.run(["nft", "-f", "-"], { stdin: this.counting(`far${this.exit}`, "saddr", "up") });
     await ofHome.run(["nft", "-f", "-"], {
       stdin: this.counting(`home${this.size.lans - 1}`, "daddr", "down"),
     });
     if (this.kind === "portcullis") await this.protect(own);
     if (this.kind === "minimal") await own.run(["nft", "-f", "-"], { stdin: this.minimalRules() });
+  }
+
+  /** Those of each tunnel are the product's; a minimal gateway checks sources as Debian does. */
+  private sysctls() {
+    const all = sysctlsFor({ ...NETWORK, lans: this.lans() });
+    if (this.kind !== "portcullis") return all.filter(({ path }) => !/rp_filter|accept_local/.test(path));
+    return [...all, ...this.tunnels().flatMap((tunnel) => withoutSourceCheck(tunnel.interface))];
   }
 
   private cables(): string[] {
@@ -229,7 +238,9 @@ export class PacketGateway {
             )
           : []),
       ]),
-      ...(this.kind === "portcullis" ? ["route add default via 192.168.99.1"] : []),
+      ...(this.kind === "portcullis"
+        ? ["route add default via 192.168.99.1", ...this.lans().flatMap(lanRoutes)]
+        : []),
     ];
   }
 
@@ -363,6 +374,12 @@ const NETWORK = {
   routesAgainstLan: [],
   remarks: [],
 } as const;
+
+function lanRoutes({ interface: link, prefixes }: Lan): string[] {
+  return prefixes
+    .filter((prefix) => !isLinkLocal(addressOf(prefix)))
+    .map((prefix) => `route add ${prefix} dev ${link} table ${LAN_TABLE}`);
+}
 
 /** Number 0 is the gateway itself. */
 function clientAddress(lan: number, family: Family, client: number): string {
