@@ -19,6 +19,7 @@ export const SETTLED_AFTER_MS = 40_000;
 
 /** The kill switch as `nft -f` and `ip -batch` load it at boot, before any other part of this program runs. */
 export function bootFilesFor(network: HostNetwork): { name: string; text: string }[] {
+  // Nothing passes between networks, or to networks behind routers, until the service adds rules for that.
   const rules = rulesFor(network);
   const linesOf = (family: 4 | 6) =>
     ruleChanges(

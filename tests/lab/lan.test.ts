@@ -307,7 +307,9 @@ describe.each([2, 1] as const)(
       });
       expect(leaks).toEqual([]);
       const { stdout } = await lab.exec(lab.namespaces.gateway, ["ip", "rule", "show"]);
-      expect(stdout.includes("to 192.168.0.0/16 iif lo lookup main suppress_prefixlength 0")).toBe(cards === 1);
+      expect(stdout.includes("to 192.168.0.0/16 iif lo lookup main suppress_prefixlength 0")).toBe(
+        cards === 1,
+      );
       expect(stdout).not.toMatch(/to (128|0)\./);
     }, 90_000);
   },
