@@ -60,7 +60,7 @@ export class Connections {
       case "destination in zone":
         return implies(isDnat, no(same(zone, 0)));
       case "source inside":
-        return implies(isSnat, either(isInside(policy, original.src, family), same(original.src, 0)));
+        return implies(isSnat, either(isInside(policy, original.src, family), isNobody(packet)));
       case "zone inside":
         return implies(this.isOneWay(zone), either(isInside(policy, original.src, family), isDhcp(packet)));
       case "destination led":
@@ -102,6 +102,11 @@ function isQuestion({ resolver }: Policy, packet: Packet): Term {
     ...[isProtocol(packet, TCP, UDP), isState(packet, "new", "established")],
     same(packet.original.dport, 53),
   );
+}
+
+/** The gateway before it has an address. */
+function isNobody({ original, family }: Packet): Term {
+  return family === 4 ? same(original.src, 0) : FALSE;
 }
 
 /** DHCP with the gateway, whatever address the sender has had elsewhere. */

@@ -2,6 +2,7 @@ import { familyOf, type Prefix } from "../../src/base/address.ts";
 import { type Policy, tunnelsOf } from "../../src/killswitch/policy.ts";
 import { hasOwnExit, isIn } from "./exits.ts";
 import { type Family, isOneOf, isProtocol, isState, type Packet, TCP, UDP } from "./packet.ts";
+import { isPermittedIn } from "./permitted.ts";
 import { asked, clientsOf, eachWayIn, isMac, type Question } from "./question.ts";
 import { bool, both, either, FALSE, implies, no, same, type Term, TRUE } from "./terms.ts";
 import type { Walks } from "./walks.ts";
@@ -45,7 +46,9 @@ export function namesReachGateway(walks: Walks, policy: Policy, family: Family):
         no(isState(packet, "invalid")),
         same(packet.dport, port),
       );
-    const isQuestion = both(either(isPort(53), isPort(853)), no(packet.isReply));
+    // With one card, what may come in by the uplink comes from here.
+    const isOther = from === policy.uplink ? isPermittedIn(policy, packet) : FALSE;
+    const isQuestion = both(either(isPort(53), isPort(853)), no(packet.isReply), no(isOther));
     const toOther = both(isQuestion, no(hasOwnExit(policy, packet, "main")));
     const asksFor = (resolver?.askers ?? []).map(({ id, port }) => ({ id, port }));
     const toOwn = asksFor.map(({ id, port }) => {

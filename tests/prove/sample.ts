@@ -48,7 +48,8 @@ function draws(state: State, seed: number): Draw[] {
   }));
 }
 
-function shuffled<T>(all: readonly T[], seed: number, nameOf: (one: T) => string): T[] {
+/** The same seed gives the same order. */
+export function shuffled<T>(all: readonly T[], seed: number, nameOf: (one: T) => string): T[] {
   return all
     .map((one) => ({ one, rank: Bun.hash(nameOf(one), seed) as bigint }))
     .sort((a, b) => (a.rank < b.rank ? -1 : 1))

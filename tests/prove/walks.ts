@@ -109,8 +109,10 @@ export class Walks {
     const isNear = (address: Term) => (family === 4 ? FALSE : within(address, 0xfe80n << 112n, 10));
     // ip_route_input_slow: nothing is forwarded to "this network".
     const isNowhere = family === 4 ? within(packet.dst, 0n, 8) : FALSE;
+    // ip6_mc_input, ip_route_input_mc: without a daemon for it no multicast is routed.
     const leaves = both(
       no(isNowhere),
+      no(isMulticast(packet)),
       ...[walk.arrives, ways.get(oif) ?? FALSE, no(isNear(packet.start.src))],
       iif === oif ? TRUE : no(isNear(packet.dst)),
     );
@@ -199,12 +201,14 @@ export class Walks {
     return pass(left, SRCNAT, Infinity);
   }
 
-  /** Sockets send from addresses of the gateway, or from none yet. */
-  private fromOwn({ src, family }: Packet): Term {
+  /** Sockets send from addresses of the gateway, or from none yet: over IPv6 only discovery does (ip6_dst_lookup_tail). */
+  private fromOwn(packet: Packet): Term {
+    const { src, family } = packet;
     const own = ownAddresses(this.machine, family).map((each) => same(src, each));
     const near =
       family === 4 ? within(src, 0x7f000000n, 8) : either(within(src, 0xfe80n << 112n, 10), same(src, 1));
-    return either(same(src, 0), near, ...own);
+    const isNone = both(same(src, 0), family === 4 ? TRUE : isDiscovery(packet));
+    return either(isNone, near, ...own);
   }
 
   /** What no routing rule is asked for is left open. */
