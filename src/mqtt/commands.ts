@@ -5,14 +5,14 @@ import type { ConnectRequest, ConnectRequests } from "../tunnel/connect-requests
 import type { PastConnections } from "../tunnel/past-connections.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { refused } from "./refusals.ts";
-import { GATEWAY, type Key, listKey, tunnelKey } from "./topics.ts";
+import { GATEWAY, type Key, listKey, networkKey, tunnelKey } from "./topics.ts";
 
 /** The parts that Home Assistant may change. They check their input. */
 export interface Commanded {
   connects: Pick<ConnectRequests, "connect">;
   past: Pick<PastConnections, "last" | "recent">;
   tunnels: Pick<Tunnels, "main">;
-  devices: Pick<Devices, "assign" | "setDefaultExit">;
+  devices: Pick<Devices, "assign" | "setDefaultExit" | "networks">;
   blockLists: Pick<BlockLists, "pause" | "list" | "turn">;
 }
 
@@ -24,6 +24,9 @@ export async function carryOut(
 ): Promise<void> {
   const device = deviceOf(key);
   if (device !== null && command === "exit") return gateway.devices.assign(device, { exit: payload });
+  const { networks } = gateway.devices;
+  const network = networks.list().networks.find((each) => networkKey(each.interface) === key);
+  if (network !== undefined && command === "exit") return networks.set(network.interface, { exit: payload });
   const list = gateway.blockLists.list().lists.find(({ url }) => listKey(url) === key);
   if (list !== undefined && command === "on") return gateway.blockLists.turn(list.url, isOn(payload));
   switch (`${key}/${command}`) {

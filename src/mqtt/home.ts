@@ -1,6 +1,7 @@
 import type { SecurityAlert } from "../base/alert.ts";
 import type { Devices } from "../devices/devices.ts";
 import { EVERYBODY_ELSE } from "../devices/id.ts";
+import type { LanNetwork } from "../devices/network-schema.ts";
 import type { Device, DeviceList } from "../devices/schema.ts";
 import type { UsedQuota } from "../devices/values.ts";
 import type { BlockLists } from "../dns/block-lists.ts";
@@ -19,13 +20,14 @@ import { deviceThing, knownDevices } from "./device-entities.ts";
 import type { HaDevice } from "./discovery.ts";
 import { type GatewayState, gatewayThing } from "./gateway-entities.ts";
 import { listThing } from "./list-entities.ts";
+import { knownNetworks, networkThing } from "./network-entities.ts";
 import type { DnsFigures, Rates } from "./rates.ts";
 import { tunnelThing } from "./tunnel-entities.ts";
 
 /** What is read of the gateway. */
 export interface Read {
   overview: Overview;
-  devices: Pick<Devices, "list">;
+  devices: Pick<Devices, "list" | "networks">;
   catalogue: Pick<Catalogue, "tree">;
   favourites: Pick<Favourites, "list">;
   journal: Pick<Journal, "page">;
@@ -36,6 +38,7 @@ export interface Read {
 interface Home extends GatewayState {
   tunnels: readonly TunnelRow[];
   known: readonly Device[];
+  networks: readonly LanNetwork[];
   lists: DnsLists["lists"];
   /** What was asked, by device and in all; null while the gateway answers no queries. */
   dns: DnsFigures | null;
@@ -59,6 +62,7 @@ export async function readHome(
     tunnels: tunnels.map(({ row }) => row),
     devices: listed,
     known: knownDevices(listed.devices),
+    networks: knownNetworks(devices.networks.list().networks),
     blockLists,
     lists: blockLists.list().lists,
     dns: dns.state === "on" ? figuresOf(dns) : null,
@@ -68,7 +72,7 @@ export async function readHome(
 
 /** Everything that Home Assistant shows. */
 export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: boolean): HaDevice[] {
-  const { tunnels, devices, known, lists } = home;
+  const { tunnels, devices, known, networks, lists } = home;
   const { dns, quotas } = rates;
   const destinations = (row: TunnelRow) => (commands ? destinationsFor(row, gateway) : null);
   return [
@@ -86,6 +90,7 @@ export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: bool
         commands ? devices.exits : null,
       ),
     ),
+    ...networks.map((network) => networkThing(network, commands ? devices.exits : null)),
     ...lists.map((list) => listThing(list, commands)),
   ];
 }

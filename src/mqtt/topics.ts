@@ -5,9 +5,8 @@ const DISCOVERY = "homeassistant";
 export const STATUS_TOPIC = `${DISCOVERY}/status`;
 
 /**
- * What Home Assistant shows as a device of its own: `gateway`, `tunnel/<name>`, `device/<id>` or
- * `list/<hash>`. The characters are
- * those that a discovery topic may have (`[a-zA-Z0-9_-]`), and the slash.
+ * What Home Assistant shows as a device of its own: `gateway`, `tunnel/<name>`, `device/<id>`,
+ * `network/<interface>` or `list/<hash>`. The characters are those that a discovery topic may have (`[a-zA-Z0-9_-]`), and the slash.
  */
 export type Key = string;
 export const GATEWAY: Key = "gateway";
@@ -19,6 +18,11 @@ export function tunnelKey(name: string): Key {
 /** For a MAC address, or a prefix behind another router. */
 export function deviceKey(id: string): Key {
   return `device/${id.replaceAll(/[^a-z0-9]/g, "-")}`;
+}
+
+/** For a network of the LAN, by its interface. */
+export function networkKey(link: string): Key {
+  return `network/${link.replaceAll(/[^A-Za-z0-9_]/g, "-")}`;
 }
 
 /** For a list of blocked names; an address has characters that a topic cannot have. */
@@ -49,7 +53,9 @@ export function commandTopic(id: string, key: Key, command: string): string {
 
 /** Filters that match all command topics. */
 export function commandTopics(id: string): string[] {
-  return [GATEWAY, tunnelKey("+"), "device/+", "list/+"].map((key) => commandTopic(id, key, "+"));
+  return [GATEWAY, tunnelKey("+"), "device/+", "network/+", "list/+"].map((key) =>
+    commandTopic(id, key, "+"),
+  );
 }
 
 /** The thing and the command of a topic; null if it is not a command topic. */

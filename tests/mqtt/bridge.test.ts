@@ -160,6 +160,7 @@ test("a select connects the tunnel, the switch disconnects it and connects it ag
     "portcullis/pi/gateway/+/set",
     "portcullis/pi/tunnel/+/+/set",
     "portcullis/pi/device/+/+/set",
+    "portcullis/pi/network/+/+/set",
     "portcullis/pi/list/+/+/set",
   ]);
   shown.broker.publish("portcullis/pi/tunnel/main/server/set", "Sweden");
@@ -213,6 +214,24 @@ test("selects move a device and the default exit", async () => {
   await shown.until(() => shown.broker.json(`${TV_EXIT}/state`).exit === "blocked");
   shown.broker.publish("portcullis/pi/gateway/exit/set", "blocked");
   await shown.until(() => shown.broker.json("portcullis/pi/gateway/state").exit === "blocked");
+});
+
+test("a network that was given a name has a select, which moves its devices", async () => {
+  shown = await Shown.start(COMMANDS);
+  const state = "portcullis/pi/network/lan0/state";
+  await shown.until(has(GATEWAY));
+  expect(shown.broker.retained.has(state)).toBe(false);
+  await shown.home.parts.devices.networks.set("lan0", { name: "Home" });
+  await shown.until(has(state));
+  const { device, components } = shown.broker.json("homeassistant/device/portcullis_pi_network_lan0/config");
+  expect(device).toMatchObject({ name: "Home", model: "network of the LAN" });
+  expect(components.exit_choice.options).toEqual(["main", "blocked"]);
+  shown.broker.publish("portcullis/pi/network/lan0/exit/set", "blocked");
+  await shown.until(() => shown.broker.json(state).exit === "blocked");
+  expect(shown.home.parts.devices.networks.list().networks[0]).toMatchObject({
+    exit: "blocked",
+    name: "Home",
+  });
 });
 
 test("a switch pauses the lists of blocked names and ends the pause; it is there while there is a list", async () => {
