@@ -48,30 +48,6 @@ test("a tunnel is connected, listed, disconnected and removed", async () => {
   expect(await portcullis("tunnels", "--names")).toEqual(ok("main\n"));
 });
 
-test("a server that a tunnel uses cannot be removed before it is disconnected", async () => {
-  expect((await portcullis("tunnel", "tv", "connect", OWN.name, "--provider", "custom")).code).toBe(0);
-  const remove = () => portcullis("remove", OWN.name, "--provider", "custom");
-  expect(await remove()).toEqual({
-    code: 1,
-    stdout: "",
-    stderr: "portcullis: name: the tunnel tv uses this server; disconnect first\n",
-  });
-  expect((await portcullis("tunnel", "tv", "disconnect")).code).toBe(0);
-  expect(await remove()).toEqual(ok(`Removed ${OWN.name}.\n`));
-});
-
-test("a tunnel that is the exit of a device cannot be removed", async () => {
-  await portcullis("tunnel", "tv", "connect", "Sweden");
-  await portcullis("device", "02:00:00:00:00:20", "name", "TV");
-  await portcullis("device", "TV", "exit", "tv");
-  expect(await portcullis("tunnel", "tv", "remove")).toMatchObject({
-    code: 1,
-    stderr:
-      "portcullis: name: tv is the exit of TV (02:00:00:00:00:20); choose another exit for them first\n",
-  });
-  expect((await portcullis("tunnels")).stdout).toMatch(/^tv +connected .* 1$/m);
-});
-
 test("what is wrong is said, and usage errors have their own exit code", async () => {
   const failed = async (...args: string[]) => {
     const { code, stderr } = await portcullis("tunnel", ...args);

@@ -128,36 +128,6 @@ test(
 );
 
 test(
-  "a killed service, the next one, and a flushed table change no connection's exit, nor whose an address is",
-  async () => {
-    const id = await lead(HOST, "second");
-    await lead("elsewhere.test", "second");
-    await resolve(HOST);
-    const seen = await seenDuring(async () => {
-      const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp", "flow"] });
-      await traffic.sends(ENOUGH);
-      await gateway.kill("SIGKILL");
-      await traffic.sends(ENOUGH);
-      await gateway.start();
-      await traffic.sends(ENOUGH);
-      for (const [kind, { lost, refused }] of Object.entries(await traffic.stop()))
-        expect({ kind, lost, refused }).toEqual({ kind, lost: [], refused: 0 });
-      const further = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
-      await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
-      await until(async () => (await page())?.includes(VPN.vpn2.v4) === true);
-      await further.sends(ENOUGH);
-      await further.stop();
-    });
-    expect(seen.first?.used).toBe(false);
-    expect([seen.second?.used, seen.leaks]).toEqual([true, []]);
-    // The other rule for the same devices and exit has nothing of it.
-    await remove(id);
-    expect(await page()).toContain(VPN.vpn1.v4);
-  },
-  TEST_MS,
-);
-
-test(
   "when the rule is removed during a download, it is cut, and the next one takes the device's exit",
   async () => {
     const id = await lead(HOST, "second");
