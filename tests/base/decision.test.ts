@@ -1,12 +1,10 @@
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { Decision, type Effect, type Part } from "../../src/base/decision.ts";
 import { GatewayError, messageOf } from "../../src/base/errors.ts";
 import { nextTurn } from "../../src/base/queue.ts";
 import { NotTakenBack, Unsaved } from "../../src/base/unsaved.ts";
+import { faultyDecision } from "./faulty-decision.ts";
 
 /** Two parts of the machine, each more or less open, and a note, which opens nothing. */
 interface Value {
@@ -286,20 +284,6 @@ function property(Kind: typeof Decision) {
   );
 }
 
-const directory = mkdtempSync(join(tmpdir(), "decision-"));
-afterAll(() => rmSync(directory, { recursive: true }));
-
-const SOURCE = join(import.meta.dir, "../../src/base/decision.ts");
-
-/** The same class with a fault. */
-async function mutant(name: string, from: string, to: string): Promise<typeof Decision> {
-  const text = readFileSync(SOURCE, "utf8");
-  expect(text.split(from)).toHaveLength(2);
-  const file = join(directory, `${name.replaceAll(/\W+/g, "-")}.ts`);
-  writeFileSync(file, text.replace(from, () => to).replaceAll('from "./', `from "${join(SOURCE, "..")}/`));
-  return (await import(file)).Decision;
-}
-
 describe("what another writer writes while a change is under way stays", () => {
   const kernel = { permitted: 0 };
   let database = { permitted: 3, note: "here" };
@@ -432,8 +416,8 @@ describe("the same property fails for a decision", () => {
       "    throw error;\n  }\n\n  private changedParts",
       "    if (isSaved) throw error;\n    return null as never;\n  }\n\n  private changedParts",
     ],
-  ])("%s", async (name, from, to) => {
-    const { failed } = await property(await mutant(name, from, to));
+  ])("%s", async (_, from, to) => {
+    const { failed } = await property(await faultyDecision(from, to));
     expect(failed).toBe(true);
   });
 });

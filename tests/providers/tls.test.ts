@@ -8,7 +8,6 @@ import { ivpn } from "../../src/providers/ivpn/ivpn.ts";
 import { nordvpn } from "../../src/providers/nordvpn/nordvpn.ts";
 import { PIA_AUTHORITY } from "../../src/providers/pia/authority.ts";
 import { pia } from "../../src/providers/pia/pia.ts";
-import type { Server as VpnServer } from "../../src/servers/schema.ts";
 import type { Send } from "../../src/system/host.ts";
 import { ask } from "../../src/system/https.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
@@ -18,7 +17,7 @@ import { failure, Home } from "./home.ts";
 import { FakeIvpn, ID } from "./ivpn/site.ts";
 import { serveProvider } from "./mullvad/server.ts";
 import { FakeNord, TOKEN } from "./nordvpn/site.ts";
-import { FakePia, PASSWORD, USER } from "./pia/site.ts";
+import { BERLIN, FakePia, PASSWORD, USER } from "./pia/site.ts";
 import type { FakeSite } from "./site.ts";
 
 const DAY_MS = 86_400_000;
@@ -71,20 +70,6 @@ const send: Send = (request) => {
   const withinMs = Math.min(request.withinMs ?? PATIENCE_MS, PATIENCE_MS);
   const pinned = { ...request, url: url.href, addresses: ["127.0.0.1"], withinMs };
   return ask({ ...pinned, ...(authority !== undefined && { authority }) });
-};
-
-const BERLIN: VpnServer = {
-  name: "berlin424",
-  provider: "managed",
-  label: "PIA",
-  country: "Germany",
-  city: "Berlin",
-  location: "Berlin, Germany",
-  config: {
-    interface: { privateKey: "", addresses: [], dns: [], searchDomains: [] },
-    peer: { publicKey: "", endpoint: { host: "192.0.2.24", port: 1337 }, allowedIps: [] },
-  },
-  registers: true,
 };
 
 describe("the certificate of a server that is asked at its address", () => {

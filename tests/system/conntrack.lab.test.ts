@@ -31,20 +31,7 @@ const children: Bun.Subprocess[] = [];
 
 beforeAll(async () => {
   for (const name of [HERE, THERE]) await machine.run(["ip", "netns", "add", name]);
-  await machine.run([
-    "ip",
-    "link",
-    "add",
-    "lan0",
-    "netns",
-    HERE,
-    "type",
-    "veth",
-    "peer",
-    "lan0",
-    "netns",
-    THERE,
-  ]);
+  await machine.run(`ip link add lan0 netns ${HERE} type veth peer lan0 netns ${THERE}`.split(" "));
   for (const [host, number] of [
     [here, 0],
     [there, 1],

@@ -23,20 +23,7 @@ afterAll(async () => {
 
 /** IPv6 is off here, as on a gateway whose operator does not want it. */
 async function plug(): Promise<void> {
-  await machine.run([
-    "ip",
-    "link",
-    "add",
-    "lan0",
-    "netns",
-    HERE,
-    "type",
-    "veth",
-    "peer",
-    "lan0",
-    "netns",
-    THERE,
-  ]);
+  await machine.run(`ip link add lan0 netns ${HERE} type veth peer lan0 netns ${THERE}`.split(" "));
   await host.run(["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1"]);
   for (const name of [HERE, THERE]) await machine.run(["ip", "-n", name, "link", "set", "dev", "lan0", "up"]);
 }

@@ -1,28 +1,13 @@
 import { afterEach, describe, expect, test } from "bun:test";
 import { pia } from "../../../src/providers/pia/pia.ts";
-import type { Server } from "../../../src/servers/schema.ts";
 import type { HttpsAnswer } from "../../../src/system/host.ts";
 import { publicKeyOf } from "../../../src/wireguard/key.ts";
 import { ips } from "../../fake/address.ts";
 import { PUBLIC } from "../../servers/example.ts";
 import { failure, Home } from "../home.ts";
-import { FakePia, PASSWORD, USER } from "./site.ts";
+import { BERLIN, FakePia, PASSWORD, USER } from "./site.ts";
 
 const HOUR_MS = 3_600_000;
-
-const BERLIN: Server = {
-  name: "berlin424",
-  provider: "managed",
-  label: "PIA",
-  country: "Germany",
-  city: "Berlin",
-  location: "Berlin, Germany",
-  config: {
-    interface: { privateKey: "", addresses: [], dns: [], searchDomains: [] },
-    peer: { publicKey: "", endpoint: { host: "192.0.2.24", port: 1337 }, allowedIps: [] },
-  },
-  registers: true,
-};
 
 const homes: Home[] = [];
 afterEach(() => {

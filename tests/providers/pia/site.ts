@@ -1,11 +1,27 @@
 import { randomBytes } from "node:crypto";
 import { PIA_AUTHORITY } from "../../../src/providers/pia/authority.ts";
+import type { Server } from "../../../src/servers/schema.ts";
 import type { HttpsAnswer, HttpsRequest } from "../../../src/system/host.ts";
 import { PUBLIC } from "../../servers/example.ts";
 import { FakeSite, json } from "../site.ts";
 
 export const USER = "p1234567";
 export const PASSWORD = 'a "b" & c=d ';
+/** One that registers the gateway. */
+export const BERLIN: Server = {
+  name: "berlin424",
+  provider: "managed",
+  label: "PIA",
+  country: "Germany",
+  city: "Berlin",
+  location: "Berlin, Germany",
+  config: {
+    interface: { privateKey: "", addresses: [], dns: [], searchDomains: [] },
+    peer: { publicKey: "", endpoint: { host: "192.0.2.24", port: 1337 }, allowedIps: [] },
+  },
+  registers: true,
+};
+
 /** 2027-01-02. */
 const UNTIL = Date.UTC(2027, 0, 2) / 1000;
 const DAY_MS = 86_400_000;
