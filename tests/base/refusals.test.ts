@@ -1,9 +1,21 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
 import { codeOf, GatewayError } from "../../src/base/errors.ts";
-import { refusals, within } from "../../src/base/refusals.ts";
+import { type ErrorRow, refusals, within } from "../../src/base/refusals.ts";
 import { needsOf } from "../page/messages.ts";
-import { CLASHING, ERROR_ROWS as ROWS, SRC } from "./error-rows.ts";
+
+const SRC = join(import.meta.dir, "../../src");
+
+/** The rows of errors of all rooms, and names that have two sentences. */
+const ROWS: Record<string, ErrorRow> = {};
+const CLASHING: string[] = [];
+for (const file of [...new Bun.Glob("**/refusals.ts").scanSync(SRC), "base/unsaved.ts"].sort()) {
+  const { refused } = await import(join(SRC, file));
+  for (const [what, row] of Object.entries<ErrorRow>(refused?.rows ?? {})) {
+    if ((ROWS[what]?.text ?? row.text) !== row.text) CLASHING.push(`${file}: ${what}`);
+    ROWS[what] = row;
+  }
+}
 
 const catalogueOf = (code: string): Promise<Record<string, string>> =>
   Bun.file(join(SRC, `shared/sentences/errors.${code}.json`)).json();

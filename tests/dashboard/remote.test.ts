@@ -23,7 +23,7 @@ let bell: Doorbell;
 
 beforeAll(async () => {
   rig = await startRig();
-  phone = await Phone.onTheRoad(rig.lab, 1);
+  phone = await Phone.away(rig.lab, 1);
   bell = await Doorbell.start(rig.lab, rig.lab.namespaces.client, BELL);
   await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
   await rig.gateway.api("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });

@@ -31,7 +31,7 @@ const servers: Bun.Subprocess[] = [];
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
   servers.push(...(await relayServers(lab, { country: "Sweden", port: LWO_PORT }, TRANSPORTS)));
-  phone = await Phone.onTheRoad(lab, 1);
+  phone = await Phone.away(lab, 1);
   // The home router's owner has entered the port.
   const rule = `iifname "wan0" udp dport ${HOME.port} dnat ip to ${UPLINK.gateway4}`;
   const ports = `table inet ports { chain in { type nat hook prerouting priority dstnat - 1; ${rule}; }; }`;

@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { existsSync } from "node:fs";
 import { WIREGUARD } from "../../../src/killswitch/match.ts";
+import { vpnTunnel } from "../../../src/sandbox/addresses.ts";
 import {
   INTERNET,
   LAN,
@@ -10,7 +12,6 @@ import {
   VPN_PORT,
 } from "../../../src/sandbox/topology.ts";
 import { place } from "../../rig/leaks/intruder.ts";
-import { restartServer } from "../../rig/peers/restarted-server.ts";
 import { inject } from "../../rig/tools/injector.ts";
 import { createLab, type Gateway, type Lab } from "../../rig/tools/lab.ts";
 import { Listener } from "../../rig/tools/listener.ts";
@@ -358,4 +359,24 @@ export function gatewayClaims(cards: NetworkCards): void {
     },
     TIMEOUT_MS,
   );
+}
+
+/**
+ * Starts a VPN server's WireGuard again, which then knows no customer's address. The `wireguard-go` of December 2023, as
+ * in Debian 13, cannot send to an IPv6 address once it has sent to an IPv4 one: it keeps the first four bytes.
+ */
+async function restartServer(lab: Lab, role: keyof typeof VPN): Promise<void> {
+  const namespace = lab.namespaces[role];
+  const link = lab.sandbox.serverInterfaces[role];
+  const done = async (argv: readonly string[], stdin?: string) => {
+    const { code, stdout, stderr } = await lab.exec(namespace, argv, stdin);
+    if (code !== 0) throw new Error(stderr);
+    return stdout;
+  };
+  const config = await done(["wg", "showconf", link]);
+  await done(["ip", "link", "del", link]);
+  await until(() => !existsSync(`/run/wireguard/${link}.sock`));
+  await done(["ip", "link", "add", link, "type", "wireguard"]).catch(() => done(["wireguard-go", link]));
+  await done(["wg", "setconf", link, "/dev/stdin"], config.replace(/^Endpoint.*\n/gm, ""));
+  await done(["ip", "-batch", "-"], vpnTunnel(link));
 }

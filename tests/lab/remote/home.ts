@@ -31,7 +31,7 @@ export function allow(leaks: (leak: string) => boolean): void {
 export function openHome(): void {
   beforeAll(async () => {
     lab = await createLab({ cards: 2 });
-    phones = await Promise.all([1, 2].map((number) => Phone.onTheRoad(lab, number)));
+    phones = await Promise.all([1, 2].map((number) => Phone.away(lab, number)));
     bell = await Doorbell.start(lab, lab.namespaces.client, BELL);
     // The home router's owner has entered the port.
     await forwardPort();

@@ -33,7 +33,7 @@ beforeAll(async () => {
   const rule = `iifname "wan0" udp dport ${PORT} dnat ip to ${UPLINK.gateway4}`;
   const text = `table inet ports { chain in { type nat hook prerouting priority dstnat - 1\n${rule}\n}\n}\n`;
   expect(await lab.exec(lab.namespaces.router, ["nft", "-f", "-"], text)).toMatchObject({ code: 0 });
-  const router = await Phone.onTheRoad(lab, 1);
+  const router = await Phone.away(lab, 1);
   const { namespace } = await Phone.behind(router, 4);
   device = `${lab.sandbox.id}-cabin`;
   await batch([], [`netns add ${device}`]);

@@ -32,7 +32,7 @@ let router: { stop(): Promise<void> } | null = null;
 
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
-  phone = await Phone.onTheRoad(lab, 1);
+  phone = await Phone.away(lab, 1);
   bell = await Doorbell.start(lab, lab.namespaces.client, BELL);
   gateway = await lab.startGateway();
   await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });

@@ -28,7 +28,7 @@ let bell: Doorbell;
 
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
-  phones = [await Phone.onTheRoad(lab, 1), await Phone.onTheRoad(lab, 2)];
+  phones = [await Phone.away(lab, 1), await Phone.away(lab, 2)];
   bell = await Doorbell.start(lab, lab.namespaces.client, BELL);
   const [inside = ""] = lab.sandbox.managedAddress.split(",")[0]?.split("/") ?? [];
   for (const [namespace, to] of [

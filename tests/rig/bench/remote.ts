@@ -8,7 +8,7 @@ import { type Measurement, measurementOf, ratioAtLeast } from "./measure.ts";
 import { residentMib } from "./memory.ts";
 import type { Portcullis } from "./portcullis.ts";
 import { processorMs, processorMsIn } from "./processor-time.ts";
-import { cameToPortcullis, cameToWgQuick, ROAD_PORT } from "./road.ts";
+import { cameToPortcullis, cameToWgQuick, REMOTE_PORT } from "./remote-phone.ts";
 import { inTurns } from "./rounds.ts";
 import type { Side } from "./side.ts";
 import { rateOf, streamed, type Way, wayOut } from "./stream.ts";
@@ -93,9 +93,9 @@ async function stream({ lab }: Side, way: Way): Promise<Round> {
 /** What strangers' handshakes cost the service, the program for WireGuard, and a phone. */
 async function measureFlood(side: Portcullis): Promise<Measurement[]> {
   const { lab } = side;
-  const stranger = await Phone.onTheRoad(lab, 2);
+  const stranger = await Phone.away(lab, 2);
   const quiet = await spent(side);
-  const flood = Flood.start(stranger.namespace, ROUTER.public4, { port: ROAD_PORT, hex: HANDSHAKE });
+  const flood = Flood.start(stranger.namespace, ROUTER.public4, { port: REMOTE_PORT, hex: HANDSHAKE });
   const flooded = await spent(side);
   const sent = await flood.stop();
   await stranger.leaves();

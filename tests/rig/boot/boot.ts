@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { INTERNET, LAN, VPN } from "../../../src/sandbox/topology.ts";
-import { Road } from "./road.ts";
+import { RemotePhone } from "./remote-phone.ts";
 import {
   addresses,
   arm,
@@ -219,32 +219,32 @@ test(
 test(
   "a remote phone comes home after a reboot before anybody logs in, and leaves by the tunnel again",
   async () => {
-    const road = await Road.open(lab, place.address);
+    const remote = await RemotePhone.open(lab, place.address);
     try {
-      await patiently(Road.on);
-      await road.phone.takes(await patiently("portcullis remote add phone --file"));
-      await guest.until("the phone at home", () => road.isHome());
+      await patiently(RemotePhone.on);
+      await remote.phone.takes(await patiently("portcullis remote add phone --file"));
+      await guest.until("the phone at home", () => remote.isHome());
       await guest.ssh("systemctl reboot");
       await guest.ended();
-      expect([await road.isHome(), await road.seenAs()]).toEqual([false, ""]);
+      expect([await remote.isHome(), await remote.seenAs()]).toEqual([false, ""]);
       guest.powerOn();
       note(
         "power-on to the phone at home",
-        seconds(await guest.until("the phone at home", () => road.isHome())),
+        seconds(await guest.until("the phone at home", () => remote.isHome())),
       );
-      const leaves = async () => (await road.seenAs()) !== "";
+      const leaves = async () => (await remote.seenAs()) !== "";
       note("power-on to the internet for the phone", seconds(await guest.until("the phone's exit", leaves)));
-      expect(await road.seenAs()).toBe(VPN.vpn1.v4);
+      expect(await remote.seenAs()).toBe(VPN.vpn1.v4);
       await loggedIn();
       // This one.
       expect(await guest.shell("journalctl -b -u ssh -o cat --no-pager | grep -c ^Accepted")).toBe("1\n");
-      expect((await clean(road.sniffer)).filter((leak) => !road.isAllowed(leak))).toEqual([]);
+      expect((await clean(remote.sniffer)).filter((leak) => !remote.isAllowed(leak))).toEqual([]);
       await patiently("portcullis remote remove phone");
-      expect(await road.isHome()).toBe(false);
+      expect(await remote.isHome()).toBe(false);
       await patiently("portcullis remote off");
       await tunnelCarries();
     } finally {
-      await road.close();
+      await remote.close();
     }
   },
   PATIENCE_MS,

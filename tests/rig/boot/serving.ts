@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { closeSync, openSync } from "node:fs";
+import { join } from "node:path";
 import { LAN, VPN } from "../../../src/sandbox/topology.ts";
-import { OtherServer } from "./other-server.ts";
+import type { Lab } from "../tools/lab.ts";
 import { Phone } from "./phone.ts";
 import {
   arm,
@@ -249,4 +251,27 @@ async function othersOf(): Promise<string[]> {
 
 async function prop(name: string): Promise<string> {
   return (await guest.shell(`systemctl show -P ${name} ${UNIT}`)).trim();
+}
+
+/** Another DHCP server on the LAN's cable, which makes itself the router; the lab ends it with its namespace. */
+class OtherServer {
+  private constructor(private readonly child: Bun.Subprocess) {}
+
+  static async start(lab: Lab): Promise<OtherServer> {
+    const words = [
+      ...["--keep-in-foreground", "--user=root", "--port=0", "--interface=lan0", "--bind-interfaces"],
+      ...["--log-facility=-", "--pid-file", "--conf-file=/dev/null", "--leasefile-ro", "--no-ping"],
+      "--dhcp-range=192.168.77.70,192.168.77.79,255.255.255.0,1h",
+    ];
+    const log = openSync(join(lab.sandbox.directory, "other.log"), "w", 0o600);
+    const argv = ["ip", "netns", "exec", lab.namespaces.client, "dnsmasq", ...words];
+    const child = Bun.spawn(argv, { stdin: "ignore", stdout: log, stderr: log });
+    closeSync(log);
+    return new OtherServer(child);
+  }
+
+  async stop(): Promise<void> {
+    this.child.kill("SIGKILL");
+    await this.child.exited;
+  }
 }

@@ -24,7 +24,7 @@ export class Phone {
   }
 
   /** It is gone with the lab. */
-  static async onTheRoad(lab: Lab, number: number): Promise<Phone> {
+  static async away(lab: Lab, number: number): Promise<Phone> {
     const phone = new Phone(lab, number);
     const port = `phone${number}`;
     await phone.batch([], [`netns add ${phone.namespace}`]);

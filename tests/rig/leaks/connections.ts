@@ -102,6 +102,25 @@ export const CONNECTIONS: readonly Scenario[] = [
   },
 ];
 
+/** Several servers of a place are probed for their round trip before one of them is dialled. */
+export const CHOOSING: readonly Scenario[] = (["blocked", "connected"] as const).map((from) => ({
+  name: `connect to a country of several servers while ${from}`,
+  cards: [2, 1],
+  from,
+  allowed: isHandshakeWithDead,
+  run: async (stage) => {
+    const country = `Land of the ${from}`;
+    await settle(stage, country);
+    await succeeds(stage.connect(country));
+    await stage.observe();
+    const { server, location } = await stage.status();
+    assert.equal(location, country);
+    await stage.sees(
+      server === `${country} 1` ? stage.lab.sandbox.servers[0].ipv4 : stage.lab.sandbox.servers[1].ipv4,
+    );
+  },
+}));
+
 export async function succeeds(answer: ReturnType<Stage["connect"]>): Promise<void> {
   const { status, body } = await answer;
   assert.equal(status, 200, body.error);
@@ -123,4 +142,15 @@ function isLookup(leak: string): boolean {
   return /^192\.168\.(88\.2 > 192\.168\.88\.1|77\.1 > 192\.168\.77\.254) UDP 2\d{4} > 53, 30 bytes$/.test(
     leak,
   );
+}
+
+/** The sandbox's two servers, and one that never answers. */
+async function settle(stage: Stage, location: string): Promise<void> {
+  const [one, two] = stage.lab.sandbox.servers.map(({ customBody }) => customBody);
+  const bodies = [one, two, { ...one, endpoint: `${DEAD}:51820` }];
+  for (const [index, body] of bodies.entries()) {
+    const name = `${location} ${index + 1}`;
+    await succeeds(stage.request("/api/custom/add", { ...body, name, location }));
+  }
+  await succeeds(stage.request("/api/provider/custom"));
 }

@@ -4,7 +4,7 @@ import type { Answer, Gateway, Lab } from "../tools/lab.ts";
 import { LanDevice } from "../tools/lan-device.ts";
 import { labelOf, type Mark, Marker, markInLeak, type Turn } from "../tools/marker.ts";
 import { until } from "../tools/until.ts";
-import type { TokenBucket } from "./pace.ts";
+import type { TokenBucket } from "./token-bucket.ts";
 
 type Request = (method: string, path: string, body?: unknown) => Promise<Answer>;
 

@@ -3,8 +3,8 @@ import { createLab, type Gateway, type Lab } from "../tools/lab.ts";
 import type { Sniffer } from "../tools/sniffer.ts";
 import type { Traffic } from "../tools/traffic.ts";
 import { Devices } from "./devices.ts";
-import { TokenBucket } from "./pace.ts";
 import { type Count, measured, type Row } from "./row.ts";
+import { TokenBucket } from "./token-bucket.ts";
 
 /** Leaks show within milliseconds, and later if other tests run at the same time. */
 const CONTROL_WITHIN_MS = 60_000;

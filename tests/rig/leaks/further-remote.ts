@@ -5,7 +5,16 @@ import { datagramFrame } from "../tools/packet.ts";
 import { randomFrom } from "../tools/random.ts";
 import { until } from "../tools/until.ts";
 import { succeeds } from "./connections.ts";
-import { change, isServed, isSilent, move, type OnTheRoad, onTheRoad, placesOf, turnOn } from "./road.ts";
+import {
+  change,
+  isServed,
+  isSilent,
+  move,
+  placesOf,
+  type RemotePhone,
+  turnOn,
+  withPhones,
+} from "./remote-phones.ts";
 import type { Scenario, Stage } from "./stage.ts";
 
 /** Moments after a change at which the service is killed; each is at most this late. */
@@ -22,14 +31,14 @@ const DOWNLOADS = ["udp", "udp6", "flow", "web", "ping"] as const;
 
 /** What takes long, so `scripts/leaks` alone plays it. */
 export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
-  onTheRoad(
+  withPhones(
     "remote phones that download, while the service is killed at moments of a change of their exits",
     ["main", "second", "blocked"],
     async (stage, phones) => {
       const random = randomFrom(SEED + stage.cards);
       const exits = ["main", "second", "blocked"] as const;
       for (let moment = 0; moment < MOMENTS; moment += 1) {
-        const phone = phones[moment % phones.length] as OnTheRoad;
+        const phone = phones[moment % phones.length] as RemotePhone;
         const exit = exits[Math.floor(random() * exits.length)] ?? "blocked";
         for (const place of placesOf(exit, stage)) phone.places.add(place);
         const asked = stage.request(`/api/remote/devices/${phone.name}`, { exit }, "PATCH").catch(() => null);
@@ -43,7 +52,7 @@ export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
     },
     { kinds: DOWNLOADS },
   ),
-  onTheRoad(
+  withPhones(
     "remote phones that download, while the service is killed at moments of their removal",
     ["main", "second", "main", "second"],
     async (stage, phones) => {
@@ -65,11 +74,11 @@ export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
     },
     { kinds: DOWNLOADS },
   ),
-  onTheRoad(
+  withPhones(
     "remote phones, while the tunnels of their exits lose interface, routes and server, and remote access is turned off",
     ["main", "second"],
     async (stage, phones) => {
-      const [first, second] = phones as [OnTheRoad, OnTheRoad];
+      const [first, second] = phones as [RemotePhone, RemotePhone];
       const all = async () => {
         await isServed(stage, first, VPN.vpn1.v4);
         await isServed(stage, second, VPN.vpn2.v4);
@@ -97,11 +106,11 @@ export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
     },
     { kinds: DOWNLOADS },
   ),
-  onTheRoad(
+  withPhones(
     "a remote phone whose address changes, and one that is removed in the middle of a download",
     ["second", "main"],
     async (stage, phones) => {
-      const [kept, removed] = phones as [OnTheRoad, OnTheRoad];
+      const [kept, removed] = phones as [RemotePhone, RemotePhone];
       await removed.traffic.sends(25);
       await kept.phone.moves(6);
       await kept.traffic.sends(50);
@@ -112,11 +121,11 @@ export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
     },
     { kinds: DOWNLOADS },
   ),
-  onTheRoad(
+  withPhones(
     "a remote phone that forges its address, and whose packets WireGuard no longer checks",
     ["main", "second"],
     async (stage, phones) => {
-      const [forger, other] = phones as [OnTheRoad, OnTheRoad];
+      const [forger, other] = phones as [RemotePhone, RemotePhone];
       const link = `${stage.lab.sandbox.interface}r`;
       const [own, others] = [await innerOf(stage, forger), await innerOf(stage, other)];
       const atHost = await counterIn(stage, "internet", "");
@@ -141,13 +150,13 @@ export const FURTHER_REMOTE_SCENARIOS: readonly Scenario[] = [
   ),
 ];
 
-async function innerOf(stage: Stage, { name }: OnTheRoad): Promise<string> {
+async function innerOf(stage: Stage, { name }: RemotePhone): Promise<string> {
   const { body } = await stage.request("/api/devices", undefined, "GET");
   return body.devices.find((each: { name: string }) => each.name === name).addresses[0];
 }
 
 /** Sends datagrams with this source into the phone's tunnel. */
-async function forge({ phone }: OnTheRoad, from: string): Promise<void> {
+async function forge({ phone }: RemotePhone, from: string): Promise<void> {
   const none = "0".repeat(12);
   const frame = datagramFrame({
     ...{ fromMac: none, toMac: none, from, to: INTERNET.host4 },

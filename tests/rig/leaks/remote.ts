@@ -6,10 +6,10 @@ import {
   isSilent,
   isTranslated,
   move,
-  type OnTheRoad,
-  onTheRoad,
   placesOf,
-} from "./road.ts";
+  type RemotePhone,
+  withPhones,
+} from "./remote-phones.ts";
 import type { Scenario, Stage } from "./stage.ts";
 
 /** The echo of a phone's datagrams (RFC 862), which no device of the LAN asks. */
@@ -17,11 +17,11 @@ const TO_ECHO = / UDP \d+ > 7, \d+ bytes$/;
 
 /** Remote phones send all the time, while their exits, the tunnels, the uplink, the service and the firewall change. */
 export const REMOTE_SCENARIOS: readonly Scenario[] = [
-  onTheRoad(
+  withPhones(
     "remote phones, by main, by another tunnel and blocked, while the service, the uplink and the tunnel are lost",
     ["main", "second", "blocked"],
     async (stage, phones) => {
-      const [first, second, blocked] = phones as [OnTheRoad, OnTheRoad, OnTheRoad];
+      const [first, second, blocked] = phones as [RemotePhone, RemotePhone, RemotePhone];
       const all = async () => {
         await isServed(stage, first, VPN.vpn1.v4);
         await isServed(stage, second, VPN.vpn2.v4);
@@ -47,11 +47,11 @@ export const REMOTE_SCENARIOS: readonly Scenario[] = [
       await isServed(stage, second, VPN.vpn1.v4);
     },
   ),
-  onTheRoad(
+  withPhones(
     "a direct remote phone, which is moved, and from which the operator takes the exit, and which is removed",
     ["direct"],
     async (stage, phones) => {
-      const [phone] = phones as [OnTheRoad];
+      const [phone] = phones as [RemotePhone];
       await stage.gateway.kill("SIGKILL");
       await phone.traffic.sends(50);
       await stage.gateway.start();
@@ -70,11 +70,11 @@ export const REMOTE_SCENARIOS: readonly Scenario[] = [
       await isSilent(phone);
     },
   ),
-  onTheRoad(
+  withPhones(
     "a remote phone, while the firewall is flushed and its interface is deleted",
     ["second"],
     async (stage, phones) => {
-      const [phone] = phones as [OnTheRoad];
+      const [phone] = phones as [RemotePhone];
       await stage.inside("nft", "flush", "ruleset");
       await phone.traffic.sends(50);
       await isServed(stage, phone, VPN.vpn2.v4);
@@ -86,7 +86,7 @@ export const REMOTE_SCENARIOS: readonly Scenario[] = [
 ];
 
 /** Not a packet of the phone is outside the tunnels after this. */
-async function leavesNoMore(stage: Stage, { traffic }: OnTheRoad): Promise<void> {
+async function leavesNoMore(stage: Stage, { traffic }: RemotePhone): Promise<void> {
   const outside = async () =>
     (await stage.leaks()).filter((leak) => isTranslated(leak) && TO_ECHO.test(leak)).length;
   const before = await outside();

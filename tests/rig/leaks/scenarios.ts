@@ -1,28 +1,26 @@
 import { ATTACKER_SCENARIOS } from "./attackers.ts";
-import { BOOT_SCENARIOS } from "./boot.ts";
-import { CHOOSING } from "./choosing.ts";
-import { CONNECTIONS } from "./connections.ts";
+import { BOOT_SCENARIOS, FLOWS_BEFORE_THE_SERVICE } from "./boot.ts";
+import { CHOOSING, CONNECTIONS } from "./connections.ts";
 import { DNS_SCENARIOS } from "./dns.ts";
-import { FLOWS_BEFORE_THE_SERVICE } from "./earlier.ts";
-import { ENDINGS } from "./endings.ts";
 import { ENDPOINT_SCENARIOS } from "./endpoint.ts";
 import { DIRECT_SCENARIOS, EXIT_SCENARIOS } from "./exits.ts";
 import { FAMILY_SCENARIOS } from "./families.ts";
 import { FORWARD_SCENARIOS } from "./forwards.ts";
 import type { FreshScenario } from "./fresh.ts";
 import { FURTHER_REMOTE_SCENARIOS } from "./further-remote.ts";
-import { GATHERINGS } from "./gatherings.ts";
 import { NAMED_SCENARIOS } from "./named.ts";
 import { THREE_NETWORKS } from "./networks.ts";
-import { ORDERS } from "./orders.ts";
 import { OWN_PROCESS } from "./own-process.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
 import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
 import { REMOTE_SCENARIOS } from "./remote.ts";
+import { RESTARTS } from "./restarts.ts";
 import { PORT_SHADOW } from "./shadow.ts";
+import { SHARED_ADDRESSES } from "./shared-addresses.ts";
 import { ofMain, type Scenario } from "./stage.ts";
 import { STRANGER_SCENARIOS } from "./strangers.ts";
 import { TAMPERING, TAMPERING_WITH_MAIN } from "./tampering.ts";
+import { TARGETS_IN_ORDER } from "./targets-in-order.ts";
 import { WAYS_IN } from "./through-main.ts";
 import { UPLINK_SCENARIOS } from "./uplink.ts";
 
@@ -30,7 +28,7 @@ import { UPLINK_SCENARIOS } from "./uplink.ts";
 export const SCENARIOS: readonly Scenario[] = [
   ...ofMain(CONNECTIONS),
   ...ofMain(CHOOSING),
-  ...ofMain(ENDINGS),
+  ...ofMain(RESTARTS),
   ...ofMain(TAMPERING_WITH_MAIN),
   ...TAMPERING,
   ...UPLINK_SCENARIOS,
@@ -86,8 +84,8 @@ export const OMITTED_SCENARIOS: readonly Scenario[] = SCENARIOS.filter(
 export const FURTHER_SCENARIOS: readonly Scenario[] = [
   ...FURTHER_REMOTE_SCENARIOS,
   ...WAYS_IN,
-  ...GATHERINGS,
-  ...ORDERS,
+  ...SHARED_ADDRESSES,
+  ...TARGETS_IN_ORDER,
   PORT_SHADOW,
 ];
 

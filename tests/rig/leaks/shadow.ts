@@ -5,7 +5,7 @@ import type { LanDevice } from "../tools/lan-device.ts";
 import { datagramFrame } from "../tools/packet.ts";
 import { until } from "../tools/until.ts";
 import { place } from "./intruder.ts";
-import { isServed, type OnTheRoad, onTheRoad, PORT } from "./road.ts";
+import { isServed, PORT, type RemotePhone, withPhones } from "./remote-phones.ts";
 import type { Scenario, Stage } from "./stage.ts";
 
 /** A data message of WireGuard by its first bytes. */
@@ -19,11 +19,11 @@ const ANSWERED = /^192\.168\.\S+ > 203\.0\.113\.\d+ ICMP type 3 code 3$/;
 const DIRECT = 3;
 
 /** CVE-2021-3773: who shares an address with another by NAT takes over the other's port. */
-export const PORT_SHADOW: Scenario = onTheRoad(
+export const PORT_SHADOW: Scenario = withPhones(
   "remote phones, while devices and a neighbour send from WireGuard's own port to a phone and to a server",
   ["main"],
   async (stage, phones) => {
-    const [phone] = phones as [OnTheRoad];
+    const [phone] = phones as [RemotePhone];
     const own = Number((await phone.phone.run(["wg", "show", phone.phone.link, "listen-port"])).stdout);
     const targets = [
       { to: phone.phone.v4, targetPort: own },

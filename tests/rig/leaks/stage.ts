@@ -8,8 +8,8 @@ import type { Traffic } from "../tools/traffic.ts";
 import { Devices } from "./devices.ts";
 import { type Layer, starterFor } from "./layer.ts";
 import { Network } from "./network.ts";
-import { TokenBucket } from "./pace.ts";
 import { type Allowance, type Count, measured, type Row } from "./row.ts";
+import { TokenBucket } from "./token-bucket.ts";
 
 /**
  * One thing that happens to a gateway under constant traffic from the LAN and from the gateway itself. The stage

@@ -1,16 +1,24 @@
 import { succeeds } from "./connections.ts";
-import { forwardPort, isServed, isSilent, losePort, type OnTheRoad, onTheRoad, placesOf } from "./road.ts";
+import {
+  forwardPort,
+  isServed,
+  isSilent,
+  losePort,
+  placesOf,
+  type RemotePhone,
+  withPhones,
+} from "./remote-phones.ts";
 import type { Scenario, Stage } from "./stage.ts";
 
 const THROUGH_MAIN = { isThroughMain: true };
 
 /** Phones that come in by a port, which is lost: of the home router, and of the main tunnel's provider. */
 export const WAYS_IN: readonly Scenario[] = [
-  onTheRoad(
+  withPhones(
     "phones that come in through main, while the forwarded port, the tunnel, the uplink, the firewall and the service are lost",
     ["main", "second", "blocked"],
     async (stage, phones) => {
-      const [first] = phones as [OnTheRoad];
+      const [first] = phones as [RemotePhone];
       await losesPort(stage, phones, THROUGH_MAIN);
       await succeeds(stage.disconnect());
       for (const phone of phones) await isSilent(phone);
@@ -36,7 +44,7 @@ export const WAYS_IN: readonly Scenario[] = [
     },
     THROUGH_MAIN,
   ),
-  onTheRoad(
+  withPhones(
     "remote phones, while the home router loses the port",
     ["main", "second", "blocked"],
     (stage, phones) => losesPort(stage, phones, {}),
@@ -47,16 +55,16 @@ const EXITS = ["main", "second", "blocked"] as const;
 
 async function losesPort(
   stage: Stage,
-  phones: readonly OnTheRoad[],
-  road: { isThroughMain?: boolean },
+  phones: readonly RemotePhone[],
+  wayIn: { isThroughMain?: boolean },
 ): Promise<void> {
-  await losePort(stage, road);
+  await losePort(stage, wayIn);
   for (const phone of phones) await isSilent(phone);
-  await forwardPort(stage, road);
+  await forwardPort(stage, wayIn);
   await allServed(stage, phones);
 }
 
-async function allServed(stage: Stage, phones: readonly OnTheRoad[]): Promise<void> {
+async function allServed(stage: Stage, phones: readonly RemotePhone[]): Promise<void> {
   for (const [index, phone] of phones.entries())
     await isServed(stage, phone, placesOf(EXITS[index] ?? "blocked", stage)[0] ?? null);
 }

@@ -3,7 +3,7 @@ import { Phone } from "../home/phone.ts";
 import { LanDevice } from "../tools/lan-device.ts";
 import { until } from "../tools/until.ts";
 import { succeeds } from "./connections.ts";
-import { change, isServed, isSilent, move, type OnTheRoad, onTheRoad, PORT } from "./road.ts";
+import { change, isServed, isSilent, move, PORT, type RemotePhone, withPhones } from "./remote-phones.ts";
 import type { Scenario, Stage } from "./stage.ts";
 
 /** Of no other device of the stage. */
@@ -13,12 +13,12 @@ const TO_SERVER = new RegExp(`^192\\.168\\.\\S+ > 203\\.0\\.113\\.\\d+ UDP ${POR
 const PAGE = `http://${INTERNET.host4}/ip`;
 
 /** Phones that share an address with each other, or a cable with the devices at home. */
-export const GATHERINGS: readonly Scenario[] = [
-  onTheRoad(
+export const SHARED_ADDRESSES: readonly Scenario[] = [
+  withPhones(
     "two phones behind one NAT, whose address changes, and one of which is moved and removed",
     ["main", "second"],
     async (stage, phones, [, , router]) => {
-      const [first, second] = phones as [OnTheRoad, OnTheRoad];
+      const [first, second] = phones as [RemotePhone, RemotePhone];
       await move(stage, first, "second");
       await move(stage, first, "blocked");
       await isSilent(first);
@@ -34,16 +34,16 @@ export const GATHERINGS: readonly Scenario[] = [
     },
     {
       arrive: async (lab) => {
-        const router = await Phone.onTheRoad(lab, 3);
+        const router = await Phone.away(lab, 3);
         return [await Phone.behind(router, 4), await Phone.behind(router, 5), router];
       },
     },
   ),
-  onTheRoad(
+  withPhones(
     "a phone that is at home on the LAN while it comes in from remote devices, with an exit for each",
     ["main", "second"],
     async (stage, phones) => {
-      const [other, phone] = phones as [OnTheRoad, OnTheRoad];
+      const [other, phone] = phones as [RemotePhone, RemotePhone];
       const path = `/api/devices/${(await phone.phone.run(["cat", "/sys/class/net/lan0/address"])).stdout.trim()}`;
       const atHome = (exit: string) => succeeds(stage.request(path, { exit }, "PUT"));
       await isSeenAtHome(stage, phone, VPN.vpn1.v4);
@@ -70,7 +70,7 @@ export const GATHERINGS: readonly Scenario[] = [
     {
       allowed: (leak) => TO_SERVER.test(leak),
       arrive: async (lab) => [
-        await Phone.onTheRoad(lab, 1),
+        await Phone.away(lab, 1),
         Phone.atHome(lab, await LanDevice.plugIn(lab, AT_HOME)),
       ],
     },
@@ -78,7 +78,7 @@ export const GATHERINGS: readonly Scenario[] = [
 ];
 
 /** Returns once the internet sees what it sends past its own tunnel, as a device of the LAN. Needs both layers. */
-async function isSeenAtHome(stage: Stage, { phone }: OnTheRoad, address: string | null): Promise<void> {
+async function isSeenAtHome(stage: Stage, { phone }: RemotePhone, address: string | null): Promise<void> {
   if (!stage.isWhole) return;
   const page = async () => {
     const { code, stdout } = await phone.run(["curl", "-gsf", "-m", "2", "--interface", "lan0", PAGE]);

@@ -12,7 +12,7 @@ const MOVES_WITHIN_MS = 300_000;
 const LOOK_MS = 500;
 
 /** Main has two targets in order, and moves by itself. */
-export const ORDERS: readonly Scenario[] = ofMain([
+export const TARGETS_IN_ORDER: readonly Scenario[] = ofMain([
   ofOrder(
     "main leaves the first server of its order when that becomes slow, and goes back to it",
     async (stage) => {

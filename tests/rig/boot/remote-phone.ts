@@ -13,7 +13,7 @@ const BELL = 8_080;
 const ANSWER_S = "10";
 
 /** A remote phone, the computer that it calls at home, and a sniffer that knows WireGuard's answers to it. */
-export class Road {
+export class RemotePhone {
   private constructor(
     private readonly lab: Lab,
     readonly phone: Phone,
@@ -22,7 +22,7 @@ export class Road {
   ) {}
 
   /** The home router's owner has entered the port for a gateway with this address. */
-  static async open(lab: Lab, gateway: string): Promise<Road> {
+  static async open(lab: Lab, gateway: string): Promise<RemotePhone> {
     const rule = `iifname "wan0" udp dport ${PORT} dnat ip to ${gateway}`;
     const text = `table inet ports { chain in { type nat hook prerouting priority dstnat - 1\n${rule}\n}\n}\n`;
     expect(await lab.exec(lab.namespaces.router, ["nft", "-f", "-"], text)).toMatchObject({ code: 0 });
@@ -31,7 +31,7 @@ export class Road {
       direction: "in",
     });
     const bell = await Doorbell.start(lab, lab.namespaces.client, BELL);
-    return new Road(lab, await Phone.onTheRoad(lab, 1), bell, sniffer);
+    return new RemotePhone(lab, await Phone.away(lab, 1), bell, sniffer);
   }
 
   /** What turns remote access on. */

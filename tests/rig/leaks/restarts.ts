@@ -39,7 +39,7 @@ const ACTIONS: readonly Action[] = [
 ];
 
 /** Ways in which the service ends, and starts again. */
-export const ENDINGS: readonly Scenario[] = [
+export const RESTARTS: readonly Scenario[] = [
   ...(["SIGTERM", "SIGKILL"] as const).flatMap((signal) =>
     (["connected", "blocked"] as const).map(
       (from): Scenario => ({

@@ -24,7 +24,7 @@ const OFTEN_MS = 20;
 const HOSTS: readonly string[] = [INTERNET.host4, INTERNET.host6];
 
 /** A remote phone that sends all the time. */
-export interface OnTheRoad {
+export interface RemotePhone {
   name: string;
   phone: Phone;
   traffic: Traffic;
@@ -32,9 +32,9 @@ export interface OnTheRoad {
   places: Set<string>;
 }
 
-type Act = (stage: Stage, phones: readonly OnTheRoad[], all: readonly Phone[]) => Promise<void>;
+type Act = (stage: Stage, phones: readonly RemotePhone[], all: readonly Phone[]) => Promise<void>;
 
-export interface Road {
+export interface WayIn {
   kinds?: readonly Kind[];
   /** What else may leave by the uplink. */
   allowed?: Allowance;
@@ -45,8 +45,8 @@ export interface Road {
 }
 
 /** Plays with one phone for each of these exits, in this order. */
-export function onTheRoad(name: string, exits: readonly Exit[], act: Act, road: Road = {}): Scenario {
-  const isOnUplink = road.isThroughMain !== true;
+export function withPhones(name: string, exits: readonly Exit[], act: Act, wayIn: WayIn = {}): Scenario {
+  const isOnUplink = wayIn.isThroughMain !== true;
   return {
     name,
     cards: [2, 1],
@@ -54,18 +54,18 @@ export function onTheRoad(name: string, exits: readonly Exit[], act: Act, road: 
     allowed: (leak) =>
       (isOnUplink && (TO_PHONE.test(leak) || TO_HOME_ROUTER.test(leak))) ||
       (exits.includes("direct") && isTranslated(leak)) ||
-      road.allowed?.(leak) === true,
+      wayIn.allowed?.(leak) === true,
     run: async (stage) => {
       const phones: Phone[] = [];
-      const arrive = road.arrive ?? ((lab) => arriveAlone(lab, exits.length));
-      await forwardPort(stage, road);
+      const arrive = wayIn.arrive ?? ((lab) => arriveAlone(lab, exits.length));
+      await forwardPort(stage, wayIn);
       try {
         phones.push(...(await arrive(stage.lab)));
-        await play(stage, phones, exits, road, act);
+        await play(stage, phones, exits, wayIn, act);
       } finally {
         await stage.gateway.operate("remote", "off");
         for (const phone of phones) await phone.leaves();
-        await atForwarder(stage, road, "");
+        await atForwarder(stage, wayIn, "");
       }
     },
   };
@@ -73,12 +73,12 @@ export function onTheRoad(name: string, exits: readonly Exit[], act: Act, road: 
 
 async function arriveAlone(lab: Lab, many: number): Promise<Phone[]> {
   const phones: Phone[] = [];
-  while (phones.length < many) phones.push(await Phone.onTheRoad(lab, phones.length + 1));
+  while (phones.length < many) phones.push(await Phone.away(lab, phones.length + 1));
   return phones;
 }
 
 /** Returns once the phone is seen where its exit leads; null is nowhere. Needs both layers. */
-export async function isServed(stage: Stage, { phone }: OnTheRoad, address: string | null): Promise<void> {
+export async function isServed(stage: Stage, { phone }: RemotePhone, address: string | null): Promise<void> {
   if (stage.isWhole) await until(async () => (await phone.seenAs()) === address);
 }
 
@@ -98,7 +98,7 @@ export function placesOf(exit: Exit, { cards }: Stage): string[] {
 }
 
 /** What was under way may still come back; then nothing does, not even in a connection that is open. */
-export async function isSilent({ traffic, name }: OnTheRoad): Promise<void> {
+export async function isSilent({ traffic, name }: RemotePhone): Promise<void> {
   const answered = async () => {
     const { udp, flow } = await traffic.count();
     return [udp?.answered, flow?.answered];
@@ -110,14 +110,14 @@ export async function isSilent({ traffic, name }: OnTheRoad): Promise<void> {
 }
 
 /** Each packet of a phone may come from a place of this exit from now on. */
-export async function move(stage: Stage, phone: OnTheRoad, exit: Exit): Promise<void> {
+export async function move(stage: Stage, phone: RemotePhone, exit: Exit): Promise<void> {
   for (const place of placesOf(exit, stage)) phone.places.add(place);
   await change(stage, phone, { exit });
   await isServed(stage, phone, placesOf(exit, stage)[0] ?? null);
 }
 
 /** A request about a phone that must succeed. */
-export function change(stage: Stage, { name }: OnTheRoad, body?: { exit: Exit }): Promise<void> {
+export function change(stage: Stage, { name }: RemotePhone, body?: { exit: Exit }): Promise<void> {
   const path = `/api/remote/devices/${name}`;
   return succeeds(stage.request(path, body, body === undefined ? "DELETE" : "PATCH"));
 }
@@ -133,12 +133,12 @@ async function play(
   stage: Stage,
   phones: readonly Phone[],
   exits: readonly Exit[],
-  { kinds = KINDS, isThroughMain = false }: Road,
+  { kinds = KINDS, isThroughMain = false }: WayIn,
   act: Act,
 ): Promise<void> {
   const earlier = (await stage.leaks()).length;
   await turnOn(stage, { isThroughMain });
-  const all: OnTheRoad[] = [];
+  const all: RemotePhone[] = [];
   try {
     for (const [index, exit] of exits.entries()) {
       const [name, phone] = [`phone${index + 1}`, phones[index]];
@@ -174,7 +174,7 @@ async function invite(stage: Stage, phone: Phone, name: string, exit: Exit): Pro
 }
 
 /** Turns remote access on, or on again. */
-export async function turnOn(stage: Stage, { isThroughMain = false }: Road): Promise<void> {
+export async function turnOn(stage: Stage, { isThroughMain = false }: WayIn): Promise<void> {
   const way = isThroughMain
     ? ["--through", "main", "--port", `${FORWARDED_PORT}`]
     : ["--endpoint", ROUTER.public4, "--port", `${PORT}`];
@@ -182,27 +182,27 @@ export async function turnOn(stage: Stage, { isThroughMain = false }: Road): Pro
 }
 
 /** By the home router, or by the server of the main tunnel. */
-export async function forwardPort(stage: Stage, road: Road): Promise<void> {
+export async function forwardPort(stage: Stage, wayIn: WayIn): Promise<void> {
   const { lab, cards } = stage;
   const [inside = ""] = lab.sandbox.managedAddress.split(",")[0]?.split("/") ?? [];
   const own = cards === 1 ? LAN.gateway4 : UPLINK.gateway4;
-  const [port, to] = road.isThroughMain === true ? [FORWARDED_PORT, inside] : [PORT, own];
-  await atForwarder(stage, road, chainOf("nat", `udp dport ${port} dnat ip to ${to}`));
+  const [port, to] = wayIn.isThroughMain === true ? [FORWARDED_PORT, inside] : [PORT, own];
+  await atForwarder(stage, wayIn, chainOf("nat", `udp dport ${port} dnat ip to ${to}`));
 }
 
 /** What comes for the port is lost from now on, also that of a connection that is known there. */
-export async function losePort(stage: Stage, road: Road): Promise<void> {
-  const port = road.isThroughMain === true ? FORWARDED_PORT : PORT;
-  await atForwarder(stage, road, chainOf("filter", `udp dport ${port} drop`));
+export async function losePort(stage: Stage, wayIn: WayIn): Promise<void> {
+  const port = wayIn.isThroughMain === true ? FORWARDED_PORT : PORT;
+  await atForwarder(stage, wayIn, chainOf("filter", `udp dport ${port} drop`));
 }
 
 function chainOf(type: "nat" | "filter", rule: string): string {
   return `chain in { type ${type} hook prerouting priority dstnat - 1\niifname "wan0" ${rule}\n}\n`;
 }
 
-async function atForwarder({ lab }: Stage, road: Road, chain: string): Promise<void> {
-  const table = `add table inet road\ndelete table inet road\ntable inet road {\n${chain}}\n`;
+async function atForwarder({ lab }: Stage, wayIn: WayIn, chain: string): Promise<void> {
+  const table = `add table inet wayIn\ndelete table inet wayIn\ntable inet wayIn {\n${chain}}\n`;
   const { router, vpn1 } = lab.namespaces;
-  const namespace = road.isThroughMain === true ? vpn1 : router;
+  const namespace = wayIn.isThroughMain === true ? vpn1 : router;
   assert.equal((await lab.exec(namespace, ["nft", "-f", "-"], table)).stderr, "");
 }
