@@ -66,7 +66,7 @@ export function installPlan({ machine, given, layout, program, version, packages
       ["systemctl", "enable", KILL_SWITCH_UNIT, CLOCK_UNIT, SERVICE_UNIT, ...dhcp.units],
     ].map((argv): Step => ({ do: "run", argv })),
     // No boot turns forwarding on without a kill switch, even if an earlier step fails.
-    write(PATHS.sysctls, sysctlsText(machine)),
+    write(PATHS.sysctls, sysctlsText(machine, interfaceIn(environment))),
     ...[
       // Has no effect if it has already run. A second run would remove the rules that accept the tunnel's packets.
       ["systemctl", "start", KILL_SWITCH_UNIT],
