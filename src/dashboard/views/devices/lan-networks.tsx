@@ -42,7 +42,9 @@ function Row({ network, list }: { network: LanNetwork; list: DeviceList }) {
   };
   return (
     <li class="device lan-network">
-      <strong>{title}</strong>
+      <span>
+        <strong>{title}</strong> <span class="quiet">{network.devices}</span>
+      </span>
       <AutosaveSelect
         label={say("Exit of {title}", { title })}
         value={order ? ORDER : network.assigned ? network.exit : DEFAULT}
@@ -95,6 +97,6 @@ function Switch({ label, texts: [off, on], isOn, from, save }: SwitchProps) {
   );
 }
 
-function networkTitle({ interface: link, name, devices }: LanNetwork): string {
-  return `${name === "" ? link : `${name} (${link})`} · ${devices}`;
+function networkTitle({ interface: link, name }: LanNetwork): string {
+  return name === "" ? link : `${name} (${link})`;
 }
