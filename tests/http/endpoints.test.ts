@@ -18,33 +18,8 @@ test("GET /api/status answers the Status itself, without success", async () => {
   const { status, headers, json } = await send("GET", "/api/status");
   expect(status).toBe(200);
   expect(headers.get("content-type")).toStartWith("application/json");
-  expect(json).toEqual({
-    connected: false,
-    provider: "managed",
-    server: "",
-    ip: "",
-    location: "",
-    uptime: "0h 0m",
-    killswitch_active: true,
-    state: "disconnected",
-    uptime_seconds: 0,
-    latest_handshake: null,
-    rx_bytes: 0,
-    tx_bytes: 0,
-    error: null,
-    mtu: null,
-    unanswered: false,
-    direct_devices: 0,
-    direct_destinations: 0,
-    verdict: {
-      name: "blocked",
-      title: "Blocked",
-      text: "Nothing leaves: there is no tunnel.",
-      why: null,
-      through: 0,
-      without: 0,
-    },
-  });
+  expect(json).toMatchObject({ state: "disconnected", verdict: { name: "blocked" } });
+  expect(json).not.toHaveProperty("success");
 });
 
 test("GET /api/providers answers all providers, the current one, and how many servers of each can be used", async () => {

@@ -99,57 +99,6 @@ test(
 );
 
 test(
-  "main is moved, dies and ends while a second tunnel stays; without main the LAN is refused",
-  async () => {
-    expect(await lead("box-vpn-2")).toBe(200);
-    const before = await row("second");
-    const [link = ""] = await present();
-    const sniffer = await lab.sniff();
-    const traffic = await lab.traffic(lab.namespaces.client);
-    await traffic.sends(ENOUGH);
-    expect((await api("PUT", "/api/tunnels/main", { provider: "custom", server: "custom-1" })).status).toBe(
-      200,
-    );
-    await traffic.sends(ENOUGH);
-    const moved = await row("main");
-    await lab.exec(lab.namespaces.gateway, ["ip", "link", "del", "dev", `${lab.sandbox.interface}1`]);
-    await until(async () => {
-      const main = await row("main");
-      return main?.state === "connected" && main.latest_handshake !== moved?.latest_handshake;
-    });
-    expect((await api("POST", "/api/disconnect")).status).toBe(200);
-    await traffic.sends(ENOUGH);
-    expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
-    expect(await lab.isRefused(lab.namespaces.gateway, PAGE)).toBe(true);
-    await traffic.stop();
-    expect((await sniffer.stop()).leaks).toEqual([]);
-    const after = await row("second");
-    expect(await present()).toEqual([link]);
-    expect(after).toMatchObject({ state: "connected", latest_handshake: before?.latest_handshake });
-    // Keepalives and a handshake, none of the LAN's packets.
-    expect((after?.tx_bytes ?? 0) - (before?.tx_bytes ?? 0)).toBeLessThan(1_000);
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "two tunnels to one server with one key are refused, and a server in use cannot be removed",
-  async () => {
-    const { status, body } = await api("PUT", "/api/tunnels/third", { server: "box-vpn-1" });
-    expect([status, body.error]).toEqual([
-      400,
-      "server: the main tunnel leads there with the same key; choose another server, or one with a key of its own",
-    ]);
-    expect(await row("third")).toBeUndefined();
-    expect(await lead("custom-1", "custom")).toBe(200);
-    expect((await api("DELETE", "/api/custom/remove/custom-1")).body.error).toBe(
-      "name: the tunnel second uses this server; disconnect first",
-    );
-  },
-  TIMEOUT_MS,
-);
-
-test(
   "after a SIGKILL and a restart both tunnels are as they were, and the LAN has lost nothing",
   async () => {
     expect(await lead("custom-1", "custom")).toBe(200);
