@@ -103,9 +103,11 @@ function Drawn({ data, range, timeText, scale = RATES, isStepped = false, shaded
       {timeMarks(from, to, (right - left) / (ROOM.times * em), ahead).map((at) => (
         <g key={`time ${at}`} class="mark">
           <path d={`M${x(at)} ${ROOM.top * em}V${bottom}`} />
-          <text x={x(at)} y={height - em / 4} text-anchor="middle">
-            {timeText(at)}
-          </text>
+          {x(at) > left + em && (
+            <text x={x(at)} y={height - em / 4} text-anchor="middle">
+              {timeText(at)}
+            </text>
+          )}
         </g>
       ))}
       {shaded.map(({ from: begins, to: ends }) => (

@@ -20,7 +20,8 @@ export const VIEWS = {
 /** Leads to a view, and waits until all that it shows is there. `title` is in the page's language. */
 export async function look(tab: Tab, view: string, title: string): Promise<void> {
   await tab.page.evaluate(`location.hash = "#/${view}"`);
-  await tab.page.waitForFunction(
-    `document.title === ${JSON.stringify(`${title} · Portcullis`)} && document.querySelector("main .card") && !document.querySelector(".pending")`,
-  );
+  const isThere = `document.title === ${JSON.stringify(`${title} · Portcullis`)} && document.querySelector("main .card") && !document.querySelector(".pending")`;
+  await tab.page.waitForFunction(isThere).catch(async (cause) => {
+    throw new Error(`${view} is not there, but: ${await tab.text("body")}`, { cause });
+  });
 }
