@@ -162,7 +162,7 @@ test("until the kill switch is under way, a start loads no library that it does 
     }
   };
   for (const file of ["main.ts", "app/serve.ts"]) load(file);
-  const libraries = [...loaded].filter((each) => !/^(node|bun):|\.(ts|json)$/.test(each));
+  const libraries = [...loaded].filter((each) => !/^(node|bun):|\.(ts|json|txt)$/.test(each));
   expect(libraries.toSorted()).toEqual([
     "commander",
     "ipaddr.js",

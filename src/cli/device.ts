@@ -96,7 +96,7 @@ async function showDevice(api: Api, device: string): Promise<Output> {
 }
 
 function detailsOf(device: Device): string {
-  const { id, name, addresses, interface: link, seen_at, fixed_address, rate, quota } = device;
+  const { id, name, addresses, interface: link, seen_at, fixed_address, rate, quota, maker } = device;
   const [, exit = "", state = ""] = rowOf(device);
   const rows: (readonly [string, string] | false)[] = [
     ["Device", printable(name) || "-"],
@@ -105,6 +105,7 @@ function detailsOf(device: Device): string {
     ["State", device.online || seen_at === null ? state : `${state}, last seen at ${seen_at}`],
     ["Address", addresses.join(", ") || "-"],
     fixed_address !== null && ["Fixed", fixed_address],
+    maker !== undefined && ["Maker", printable(maker)],
     device.network !== undefined && ["Network", printable(device.network)],
     link !== null && ["Interface", [link, ...(device.also_on ?? [])].map(printable).join(", also on ")],
     ["Traffic", `${bytesText(device.rx_bytes)} received, ${bytesText(device.tx_bytes)} sent`],

@@ -2,6 +2,7 @@ import { type TOptional, Type } from "typebox";
 import { type Fact, facts } from "../base/fact.ts";
 import type { Exit } from "../killswitch/policy.ts";
 import { formatExit } from "./exit.ts";
+import { makerOf } from "./maker.ts";
 import type { Presence } from "./neighbourhood.ts";
 import type { DeviceRecord } from "./record.ts";
 import { LABELS, type LabelKey, Rate, UsedQuota } from "./values.ts";
@@ -132,5 +133,11 @@ export const DEVICE_FACTS = facts<SeenDevice>()({
     schema: Type.Optional(Type.Literal("remote")),
     description: "only of a device away from home",
     of: ({ isRemote }) => (isRemote ? ("remote" as const) : undefined),
+  },
+  maker: {
+    schema: Type.Optional(Type.String()),
+    description:
+      "who made its network interface, by its MAC address; missing if that is random or seldom in homes",
+    of: ({ id }) => makerOf(id),
   },
 });

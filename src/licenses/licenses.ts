@@ -7,12 +7,21 @@ export function licensesText(): string {
   return [
     `Portcullis is one executable with the parts of others. Its own license:\n\n${ownLicense()}`,
     BUN,
+    MAKERS,
     "## npm packages",
     ...packages.map(({ name, version, license, text }) => `### ${name} ${version} (${license})\n\n${text}`),
   ]
     .join("\n\n")
     .concat("\n");
 }
+
+const MAKERS = `## IEEE's list of MAC addresses (public domain)
+
+The names of makers are from Debian's package ieee-data, 2022. IEEE does not assert any copyright in its public listing.
+
+## Natural Earth (public domain)
+
+The outlines of the page's map, simplified.`;
 
 const BUN = `## Bun ${Bun.version} (MIT)
 

@@ -4,6 +4,7 @@ import { change } from "../../api.ts";
 import { isNetwork, isRemote, titleOf } from "../../exit.ts";
 import { bytesOf, timeOf } from "../../format.ts";
 import { reachOf } from "../../forward.ts";
+import { isPrivateMac } from "../../kind.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { DeviceActions } from "../../parts/device-actions.tsx";
@@ -88,11 +89,18 @@ function whatForgettingDoes(device: Device): string {
   );
 }
 
+/** Nothing for a maker that is not known. */
+function makerFacts({ id, maker }: Device): Fact[] {
+  const text = isPrivateMac(id) ? say("not known: the device uses a private address") : maker;
+  return text === undefined ? [] : [[say("Maker"), text]];
+}
+
 function DeviceFacts({ device }: { device: Device }) {
   const { id, addresses, fixed_address, seen_at, rx_bytes, tx_bytes } = device;
   const forwards = knownOf(useAnswer("forwards"))?.forwards.filter((each) => each.device === id) ?? [];
   const facts: Fact[] = [
     ...(isRemote(device) ? [] : [[say(isNetwork(device) ? "Prefix" : "MAC address"), id] satisfies Fact]),
+    ...makerFacts(device),
     [say("Addresses"), addresses.join(", ") || say("none known")],
     ...(fixed_address === null ? [] : [[say("Address from DHCP"), fixed_address] satisfies Fact]),
     ...forwards.map(
