@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { long } from "../fast.ts";
 import type { Look, Tab } from "../rig/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
+import { VIEWS } from "../rig/dashboard/views.ts";
 
 const { test } = long("each view of the page");
 
@@ -67,6 +68,23 @@ test(
       await tab.shows("main", "TV");
       expect(tab.complaints).toEqual([]);
     }
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "an address that somebody has kept opens its view at once, in its entry and tab",
+  async () => {
+    const tab = await open("");
+    for (const [view, title] of Object.entries(VIEWS)) {
+      await tab.page.goto(`${rig.url}#/${view}`);
+      await tab.page.reload();
+      await tab.page.waitForFunction(`document.title === ${JSON.stringify(`${title} · Portcullis`)}`);
+      await tab.shows("main h1", /./);
+      const current = `[...document.querySelectorAll("main .tabs [aria-current], .navigation a[aria-current=page]")].map((each) => each.innerText.trim()).at(-1) ?? null`;
+      expect([view, await tab.page.evaluate(current)]).toEqual([view, view === "setup" ? null : title]);
+    }
+    expect(tab.complaints).toEqual([]);
   },
   TIMEOUT_MS,
 );

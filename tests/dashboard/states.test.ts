@@ -37,9 +37,10 @@ interface State {
   begin: () => Promise<unknown>;
 }
 
+const cable = (to: string) => rig.lab.exec(rig.lab.namespaces.vpn1, ["ip", "link", "set", "wan0", to]);
+
 /** In this order: each begins with the one before it. */
 const STATES: Readonly<Record<string, State>> = {
-  blocked: { title: /^Blocked$/, begin: async () => {} },
   protected: {
     title: /^Protected$/,
     begin: async () => {
@@ -47,14 +48,15 @@ const STATES: Readonly<Record<string, State>> = {
       await rig.send();
     },
   },
-  "without answers of the server": {
-    title: /^(No internet|\d devices? .*no internet)$/,
-    begin: () => rig.lab.exec(rig.lab.namespaces.vpn1, ["ip", "link", "set", "wan0", "down"]),
+  "without answers of the server": { title: /Blocked|no internet/i, begin: () => cable("down") },
+  disconnected: {
+    title: /^Blocked$|no internet/,
+    begin: async () => {
+      await cable("up");
+      await rig.gateway.api("POST", "/api/disconnect");
+    },
   },
-  exposed: {
-    title: /^Exposed$/,
-    begin: () => rig.gateway.operate("killswitch", "off"),
-  },
+  exposed: { title: /^Exposed$/, begin: () => rig.gateway.operate("killswitch", "off") },
   lost: { title: /^No answer$/, begin: () => rig.gateway.kill("SIGKILL") },
 };
 
