@@ -11,6 +11,7 @@ import { MqttStatus } from "../mqtt/status.ts";
 import { Notifications } from "../notifications/notifications.ts";
 import { lookUpInside } from "../speed/look-up.ts";
 import { SpeedTests } from "../speed/speed-tests.ts";
+import { RootCommands } from "../system/root-commands.ts";
 import { Overview } from "../tunnel/overview.ts";
 import type { NameParts } from "./name-parts.ts";
 import type { PortParts } from "./port-parts.ts";
@@ -37,6 +38,7 @@ export function interfacePartsOn(needs: Needs) {
     tokens,
     pairing,
     passphrases,
+    rootCommands: new RootCommands(host, settings.stateDir),
     https,
     overview,
     mqtt: new MqttStatus(settings, events),

@@ -227,6 +227,8 @@ export const ALERTS = {
       direct_off: "The exit direct was withdrawn by {by}.",
       killswitch_on: "The kill switch was turned on by {by}.",
       killswitch_off: "The kill switch was turned off by {by}.",
+      settings: "The settings {settings} were changed by {by}; the service restarts with them.",
+      update: "An update from {release} was begun by {by}.",
     },
   },
   owner_refused: {

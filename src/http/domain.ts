@@ -29,6 +29,7 @@ import type { Favourites } from "../servers/favourites.ts";
 import type { Updates } from "../servers/updates.ts";
 import type { SpeedTests } from "../speed/speed-tests.ts";
 import type { Host } from "../system/host.ts";
+import type { RootCommands } from "../system/root-commands.ts";
 import type { ConnectRequests } from "../tunnel/connect-requests.ts";
 import type { HttpsClient } from "../tunnel/https-client.ts";
 import type { Overview } from "../tunnel/overview.ts";
@@ -74,6 +75,7 @@ export interface Domain {
   tokens: Tokens;
   pairing: Pick<Pairing, "use">;
   passphrases: Pick<Passphrases, "confirm">;
+  rootCommands: Pick<RootCommands, "setUp" | "checkUpdate" | "update">;
   operatorSwitch: Pick<OperatorSwitch, "turn">;
   backups: Backups;
   devices: Devices;

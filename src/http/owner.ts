@@ -1,8 +1,9 @@
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { passphraseHash } from "../access/passphrases.ts";
-import { NewToken, PairingRequest } from "../access/schema.ts";
+import { Auth, NewToken, PairingRequest } from "../access/schema.ts";
 import type { TokenHolder } from "../access/tokens.ts";
 import type { AlertArgs } from "../base/alert-rows.ts";
+import { checkerOf } from "../base/checker.ts";
 import { objectOf } from "../base/object.ts";
 import { Unsaved } from "../base/unsaved.ts";
 import { withdrawDirect } from "../destinations/withdraw-direct.ts";
@@ -35,6 +36,57 @@ export const RemoteRequest = objectOf({
   ),
   through: Type.Optional(Type.String({ maxLength: 64, description: "the tunnel that they come in by" })),
 });
+
+/** PUT /api/owner/settings: what is not given stays. */
+export const OwnerSettings = objectOf(
+  {
+    dhcp: Type.Optional(
+      Type.String({
+        pattern: "^(on|off|[0-9.]{7,15}-[0-9.]{7,15})$",
+        description:
+          "on, off, or the first and the last address that devices get, with a hyphen between them",
+      }),
+    ),
+    auth: Type.Optional(Auth),
+    mqtt: Type.Optional(
+      Type.String({
+        maxLength: 300,
+        // Without a password, which would be on a command line.
+        pattern: "^(mqtts?://([A-Za-z0-9._%-]+@)?[A-Za-z0-9._:\\[\\]-]+)?$",
+        description: "the MQTT broker, such as mqtt://portcullis@192.168.1.10; empty for none",
+      }),
+    ),
+    mqtt_password: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024 })),
+    mqtt_commands: Type.Optional(Type.Boolean({ description: "whether commands come by MQTT" })),
+  },
+  { minProperties: 1 },
+);
+export type OwnerSettings = Static<typeof OwnerSettings>;
+
+/** POST /api/owner/update. */
+export const UpdateRequest = objectOf({
+  release: Type.String({
+    maxLength: 1_024,
+    pattern: "^https://[A-Za-z0-9.:/_-]+$",
+    description: "the folder of a release, which ends with /, or one of its archives",
+  }),
+  install: Type.Optional(Type.Boolean({ description: "false, the default, only says what is new" })),
+});
+
+export const UpdateOffer = objectOf({
+  current: Type.String({ description: "the version that runs" }),
+  offered: Type.String({ description: "that of the release, whose signature was verified" }),
+  newer: Type.Boolean(),
+  notes: Type.String({ description: "what is new" }),
+});
+
+/** With what else the command prints. */
+const printed = checkerOf(Type.Object(UpdateOffer.properties));
+
+export type UpdateOffer = Static<typeof UpdateOffer>;
+
+/** Looking at a release takes long on a slow line. */
+const ANSWER_WITHIN_SECONDS = 120;
 
 const shared = { tag: "Access", access: "owner", limit: "connection" } as const;
 
@@ -70,7 +122,7 @@ export const ownerRoutes = [
     answers: answers(RemoteStatus, "how devices come in now"),
     run: (domain, { request, body: { on, port = null, endpoint = null, through = null } }) => {
       const { remoteAccess } = domain;
-      return told(domain, request, on ? "remote_on" : "remote_off", () =>
+      return told(domain, request, { what: on ? "remote_on" : "remote_off" }, () =>
         on ? remoteAccess.turnOn({ port, endpoint, through }) : remoteAccess.turnOff(),
       );
     },
@@ -87,7 +139,7 @@ export const ownerRoutes = [
     answers: DONE,
     run: async (domain, { request, body: { allowed, passphrase } }) => {
       if (allowed) await confirm(domain, request, passphrase);
-      await told(domain, request, allowed ? "direct_on" : "direct_off", () =>
+      await told(domain, request, { what: allowed ? "direct_on" : "direct_off" }, () =>
         allowed ? domain.devices.setDirect(true) : withdrawDirect(domain),
       );
     },
@@ -105,12 +157,64 @@ export const ownerRoutes = [
     answers: DONE,
     run: async (domain, { request, body: { on, passphrase } }) => {
       if (!on) await confirm(domain, request, passphrase);
-      await told(domain, request, on ? "killswitch_on" : "killswitch_off", () =>
+      await told(domain, request, { what: on ? "killswitch_on" : "killswitch_off" }, () =>
         domain.operatorSwitch.turn(on),
       );
     },
   }),
+  route({
+    ...shared,
+    method: "put",
+    path: "/api/owner/settings",
+    id: "changeOwnerSettings",
+    summary: "Change settings that need a restart of the service",
+    description:
+      "As `portcullis setup` does with flags. What is wrong is refused before anything is changed. The service restarts after the answer; tunnels and the kill switch stay.",
+    body: OwnerSettings,
+    example: { auth: "write" },
+    answers: DONE,
+    run: async (domain, { request, body }) => {
+      domain.serverOf(request)?.timeout(request, ANSWER_WITHIN_SECONDS);
+      const settings = Object.keys(body)
+        .filter((name) => name !== "mqtt_password")
+        .join(", ");
+      await told(domain, request, { what: "settings", settings }, () =>
+        domain.rootCommands.setUp(flagsOf(body), body.mqtt_password),
+      );
+    },
+  }),
+  route({
+    ...shared,
+    method: "post",
+    path: "/api/owner/update",
+    id: "updateProgram",
+    summary: "Verify a release, and upgrade to it",
+    description: "It is downloaded through the tunnel. The service restarts after the answer.",
+    body: UpdateRequest,
+    answers: answers(
+      UpdateOffer,
+      "what the release has; with `install`, the upgrade has begun if it is newer",
+    ),
+    run: async (domain, { request, body: { release, install = false } }) => {
+      domain.serverOf(request)?.timeout(request, ANSWER_WITHIN_SECONDS);
+      const said = printed.read(await domain.rootCommands.checkUpdate(release));
+      if (said === null) throw refused("internal_error");
+      const { current, offered, newer, notes } = said;
+      if (install && newer)
+        await told(domain, request, { what: "update", release }, () => domain.rootCommands.update(release));
+      return { current, offered, newer, notes };
+    },
+  }),
 ];
+
+function flagsOf({ dhcp, auth, mqtt, mqtt_commands }: OwnerSettings): string[] {
+  return [
+    ...(dhcp === undefined ? [] : ["--dhcp", dhcp]),
+    ...(auth === undefined ? [] : ["--auth", auth]),
+    ...(mqtt === undefined ? [] : ["--mqtt", mqtt]),
+    ...(mqtt_commands === undefined ? [] : ["--mqtt-commands", mqtt_commands ? "on" : "off"]),
+  ];
+}
 
 /** Asks once more; the owner may have been removed meanwhile. */
 function confirm(domain: Domain, request: Request, passphrase: string | undefined): Promise<void> {
@@ -123,12 +227,15 @@ function ownerOf(request: Request, { gate }: Pick<Domain, "gate">): TokenHolder 
   return holder;
 }
 
-type Act = Exclude<AlertArgs<"owner_acted">["what"], undefined>;
+type Act =
+  | { what: Exclude<AlertArgs<"owner_acted">["what"], "settings" | "update"> }
+  | { what: "settings"; settings: string }
+  | { what: "update"; release: string };
 
 /** Does it, and tells who did. What is in force although it could not be saved is told, too. */
-async function told<T>(domain: Domain, request: Request, what: Act, work: () => Promise<T>): Promise<T> {
+async function told<T>(domain: Domain, request: Request, act: Act, work: () => Promise<T>): Promise<T> {
   const by = nameOf(clientOf(request, domain));
-  const tell = () => domain.alerts.raise("owner_acted", { what, by });
+  const tell = () => domain.alerts.raise("owner_acted", { ...act, by });
   try {
     const answer = await work();
     tell();

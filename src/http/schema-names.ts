@@ -79,7 +79,14 @@ import {
 import { EVENTS, EventMessage, StaleField } from "./event.ts";
 import { LoopStatus, PortForward, PublicIp } from "./gluetun.ts";
 import { GluetunSettings } from "./gluetun-settings.ts";
-import { DirectRequest, KillSwitchRequest, RemoteRequest } from "./owner.ts";
+import {
+  DirectRequest,
+  KillSwitchRequest,
+  OwnerSettings,
+  RemoteRequest,
+  UpdateOffer,
+  UpdateRequest,
+} from "./owner.ts";
 import { PageAnswers } from "./page.ts";
 import {
   Disconnected,
@@ -230,6 +237,9 @@ export const SCHEMAS = {
   KillSwitchRequest,
   DirectRequest,
   RemoteAccessRequest: RemoteRequest,
+  OwnerSettings,
+  UpdateRequest,
+  UpdateOffer,
   Https: HttpsStatus,
   // gluetun's control server
   GluetunPublicIp: PublicIp,

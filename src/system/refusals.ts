@@ -23,7 +23,10 @@ export const refused = refusals({
     speed_test_ended_itself: "the speed test has ended by itself",
     speed_test_late: "the speed test has not ended in time",
     speed_test_failed: "{reason}",
+    root_refused: "{reason}; nothing was changed",
+    not_installed: "this is not the installed program of this machine, which alone can be changed from here",
   },
+  rate_limited: { root_busy: "another change is under way; try again in a moment" },
   timed_out: {
     server_call_late: "{server} did not answer within {seconds} s",
     program_late: "{program} did not finish within {seconds} s",

@@ -105,6 +105,51 @@ test.each<Settings["auth"]>(["off", "on"])(
   },
 );
 
+test("settings and updates are root's own commands, with the flags that were asked for; passwords are in no alert", async () => {
+  const token = await owner();
+  const { rootCommands } = secure.home.parts;
+  const asked: unknown[] = [];
+  rootCommands.setUp = async (...given) => void asked.push(given);
+  rootCommands.update = async (...given) => void asked.push(given);
+  const told = { current: "0.1.0", offered: "0.2.0", newer: true, notes: "Faster." };
+  rootCommands.checkUpdate = async () => JSON.stringify({ success: true, file: "a.deb", ...told });
+  const mqtt = { mqtt: "mqtt://portcullis@192.168.1.10", mqtt_password: "hush hush", mqtt_commands: false };
+  for (const body of [{ dhcp: "192.168.1.100-192.168.1.200", auth: "write" }, mqtt])
+    expect((await send("PUT", "/api/owner/settings", body, token)).status).toBe(200);
+  for (const body of [
+    {},
+    { dhcp: "--lan" },
+    { mqtt: "-x" },
+    { mqtt: "mqtt://a b" },
+    { mqtt: "mqtt://portcullis:secret@192.168.1.10" },
+    { auth: "none" },
+    { lan: "eth0" },
+  ])
+    expect((await send("PUT", "/api/owner/settings", body, token)).status).toBe(400);
+  const release = "https://example.org/1/";
+  const look = await send("POST", "/api/owner/update", { release }, token);
+  expect([look.status, look.json, asked.length]).toEqual([200, told, 2]);
+  expect((await send("POST", "/api/owner/update", { release, install: true }, token)).status).toBe(200);
+  expect((await send("POST", "/api/owner/update", { release: "--yes" }, token)).status).toBe(400);
+  expect((await send("PUT", "/api/owner/settings", { auth: "off" })).status).toBe(403);
+  expect(asked).toEqual([
+    [["--dhcp", "192.168.1.100-192.168.1.200", "--auth", "write"], undefined],
+    [["--mqtt", "mqtt://portcullis@192.168.1.10", "--mqtt-commands", "off"], "hush hush"],
+    [release],
+  ]);
+  const alerts = await secure.alerts();
+  expect(alerts.slice(1)).toEqual([
+    "The settings dhcp, auth were changed by the token laptop; the service restarts with them.",
+    "The settings mqtt, mqtt_commands were changed by the token laptop; the service restarts with them.",
+    "An update from https://example.org/1/ was begun by the token laptop.",
+  ]);
+});
+
+test("a program that is not installed leaves the machine alone", async () => {
+  const { status, json } = await send("PUT", "/api/owner/settings", { auth: "on" }, await owner());
+  expect([status, json.error]).toEqual([500, expect.stringContaining("this is not the installed program")]);
+});
+
 test("over HTTP an owner's token does nothing at all, and the answer says where HTTPS is", async () => {
   const token = await owner();
   for (const headers of [

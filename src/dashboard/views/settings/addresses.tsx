@@ -1,6 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../../devices/schema.ts";
 import type { ShownSettings } from "../../../http/settings-schema.ts";
+import { useOwner } from "../../access.ts";
 import { type Action, useAction } from "../../action.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
 import { change } from "../../api.ts";
@@ -14,9 +15,11 @@ import { Form } from "../../parts/form.tsx";
 import { List } from "../../parts/list.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Row } from "../../parts/row.tsx";
+import { SettingButton } from "../../parts/setting-button.tsx";
 
 /** Which addresses devices get, if they get them from the gateway. */
 export function Addresses({ of: { dhcp, command } }: { of: ShownSettings }) {
+  const isOwner = useOwner() !== null;
   return (
     <section class="card words">
       <h2>{say("Addresses of devices")}</h2>
@@ -27,12 +30,16 @@ export function Addresses({ of: { dhcp, command } }: { of: ShownSettings }) {
               "Devices get their addresses from another DHCP server, such as the home router’s. The gateway can do it instead; then each device uses it without a change. First give the gateway a fixed address, and turn DHCP off in the home router.",
             )}
           </p>
-          <OnGateway commands={[`${command} --dhcp`]} />
+          <OnGateway
+            commands={[`${command} --dhcp`]}
+            forOwner={<SettingButton set={{ dhcp: "on" }}>{say("Give out the addresses")}</SettingButton>}
+          />
         </>
       ) : (
         <>
           <p>{rangeText(dhcp)}</p>
           <Range of={dhcp[0]} command={command} />
+          {isOwner && <TurnOff />}
           <Fixed />
         </>
       )}
@@ -57,6 +64,7 @@ function Range({ of: range, command }: { of: Ranges[number] | undefined; command
   const [to, setTo] = useState(range?.to ?? "");
   const isRange = IPV4.test(from) && IPV4.test(to);
   const isSame = from === range?.from && to === range?.to;
+  const isOwner = useOwner() !== null;
   return (
     <>
       <Field
@@ -66,9 +74,33 @@ function Range({ of: range, command }: { of: Ranges[number] | undefined; command
         onValue={setFrom}
       />
       <Field label={say("Last address")} value={to} onValue={setTo} />
-      {isRange && !isSame && <OnGateway commands={[`${command} --dhcp ${from}-${to}`]} />}
-      {isSame && <p class="quiet">{say("Type others, and the command that changes them appears here.")}</p>}
+      {isRange && !isSame && (
+        <OnGateway
+          commands={[`${command} --dhcp ${from}-${to}`]}
+          forOwner={
+            <SettingButton set={{ dhcp: `${from}-${to}` }}>{say("Give out these addresses")}</SettingButton>
+          }
+        />
+      )}
+      {isSame && !isOwner && (
+        <p class="quiet">{say("Type others, and the command that changes them appears here.")}</p>
+      )}
     </>
+  );
+}
+
+function TurnOff() {
+  return (
+    <SettingButton
+      set={{ dhcp: "off" }}
+      ask={{
+        title: say("Turn DHCP off?"),
+        text: say("Then another DHCP server, such as the home router’s, must give devices their addresses."),
+        confirm: say("Turn off"),
+      }}
+    >
+      {say("Turn DHCP off")}
+    </SettingButton>
   );
 }
 

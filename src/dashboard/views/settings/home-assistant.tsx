@@ -1,11 +1,13 @@
 import { useState } from "preact/hooks";
 import type { ShownBroker, ShownSettings } from "../../../http/settings-schema.ts";
 import { sentenceFrom } from "../../../shared/words.ts";
+import { useOwner } from "../../access.ts";
 import { inItsWords } from "../../codes.ts";
 import { say } from "../../language.ts";
 import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
+import { SettingButton } from "../../parts/setting-button.tsx";
 import { Told } from "../../parts/told.tsx";
 
 /** Whether Home Assistant sees the gateway by MQTT, and what changes that. */
@@ -19,6 +21,7 @@ export function HomeAssistant({ of: { mqtt, command } }: { of: ShownSettings }) 
 }
 
 function Broker({ of: { broker, tls, commands, connected, error }, command }: BrokerProps) {
+  const isOwner = useOwner() !== null;
   return (
     <>
       <p class={connected ? "outcome" : "outcome failed"}>
@@ -42,8 +45,16 @@ function Broker({ of: { broker, tls, commands, connected, error }, command }: Br
       </p>
       <OnGateway
         commands={[`${command} --mqtt-commands ${commands ? "off" : "on"}`, `${command} --mqtt ""`]}
+        forOwner={
+          <div class="card-buttons">
+            <SettingButton set={{ mqtt_commands: !commands }}>
+              {commands ? say("Let it change nothing") : say("Let it connect tunnels and choose exits")}
+            </SettingButton>
+            <SettingButton set={{ mqtt: "" }}>{say("End the connection")}</SettingButton>
+          </div>
+        }
       />
-      <p class="quiet">{say("The second one ends the connection.")}</p>
+      {!isOwner && <p class="quiet">{say("The second one ends the connection.")}</p>}
     </>
   );
 }
@@ -78,6 +89,7 @@ const PLACE = /^[A-Za-z0-9._-]+(:[1-9][0-9]{0,4})?$/;
 function TurnOn({ command }: { command: string }) {
   const [place, setPlace] = useState("");
   const [name, setName] = useState("");
+  const isOwner = useOwner() !== null;
   const broker = PLACE.test(place.trim()) ? place.trim() : "192.168.1.10";
   const user = PLAIN.test(name.trim()) ? name.trim() : "portcullis";
   return (
@@ -105,12 +117,26 @@ function TurnOn({ command }: { command: string }) {
           `${command} --mqtt mqtt://${user}@${broker} --mqtt-password-file "$PWD/mqtt.password"`,
           "rm mqtt.password",
         ]}
+        forOwner={<Connect address={`mqtt://${user}@${broker}`} />}
       />
-      <p class="quiet">
-        {say(
-          "After the first command, type the password, Enter and Ctrl+D: that keeps it out of every command history.",
-        )}
-      </p>
+      {!isOwner && (
+        <p class="quiet">
+          {say(
+            "After the first command, type the password, Enter and Ctrl+D: that keeps it out of every command history.",
+          )}
+        </p>
+      )}
+    </>
+  );
+}
+
+function Connect({ address }: { address: string }) {
+  const [password, setPassword] = useState("");
+  const set = { mqtt: address, ...(password !== "" && { mqtt_password: password }) };
+  return (
+    <>
+      <Field label={say("Password at the broker")} type="password" value={password} onValue={setPassword} />
+      <SettingButton set={set}>{say("Connect to the broker")}</SettingButton>
     </>
   );
 }

@@ -13,6 +13,7 @@ import { Form } from "../../parts/form.tsx";
 import { List, Ready } from "../../parts/list.tsx";
 import { OnGateway, useSetup } from "../../parts/on-gateway.tsx";
 import { Remove, Row } from "../../parts/row.tsx";
+import { SettingButton } from "../../parts/setting-button.tsx";
 
 /** Who may use the gateway's page and interface. */
 export function Tokens() {
@@ -63,7 +64,10 @@ function TurnOn() {
   return (
     <>
       <p>{say("To require tokens, make one for yourself, then turn the requirement on:")}</p>
-      <OnGateway commands={["sudo portcullis token add phone", `${setup} --auth write`]} />
+      <OnGateway
+        commands={["sudo portcullis token add phone", `${setup} --auth write`]}
+        forOwner={<SettingButton set={{ auth: "write" }}>{say("Require a token for changes")}</SettingButton>}
+      />
     </>
   );
 }

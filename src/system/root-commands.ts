@@ -1,0 +1,103 @@
+import { rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { jsonIn } from "../base/checker.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Host } from "./host.ts";
+import { OWN_LAYOUT } from "./layout.ts";
+import { refused } from "./refusals.ts";
+
+/** Two at once would change the same files; systemd refuses the second. */
+const UNIT = "portcullis-change";
+/** A release may come from far away, and setup looks for other DHCP servers. */
+const ENDS_WITHIN_MS = 100_000;
+/** `portcullis update --check` has found a newer release. */
+const IS_NEWER = 4;
+
+/**
+ * Has systemd run this program as root types it: the service may not write below `/etc`, and is restarted by what it
+ * starts. Texts that are secret go by a file, because anyone can read a command line.
+ */
+export class RootCommands {
+  private isBusy = false;
+
+  constructor(
+    private readonly host: Pick<Host, "run" | "read">,
+    private readonly stateDir: string,
+    /** Null if this is not the installed program: then its setup would change another machine than it serves. */
+    private readonly program = process.execPath === OWN_LAYOUT.program ? OWN_LAYOUT.program : null,
+  ) {}
+
+  /** Tries what `setup` would do, and throws why it would not; then starts it. The service is restarted soon after. */
+  setUp(flags: readonly string[], mqttPassword?: string): Promise<void> {
+    return this.alone(async () => {
+      const file = join(this.stateDir, "mqtt.password");
+      const given = mqttPassword === undefined ? flags : [...flags, "--mqtt-password-file", file];
+      const words = [OWN_LAYOUT.command, "--yes", ...given];
+      if (mqttPassword !== undefined) await writeFile(file, `${mqttPassword}\n`, { mode: 0o600 });
+      try {
+        await this.run([...words, "--dry-run"]);
+        await this.start(words, [`ExecStopPost=-/bin/rm -f ${file}`]);
+      } catch (error) {
+        await rm(file, { force: true });
+        throw error;
+      }
+    });
+  }
+
+  /** What a release has, as `update --check --json` prints it. */
+  checkUpdate(place: string): Promise<string> {
+    return this.alone(() => this.run(["update", place, "--check", "--json"]));
+  }
+
+  /** Starts the update to it. The service is restarted soon after. */
+  update(place: string): Promise<void> {
+    return this.alone(() => this.start(["update", place, "--yes"]));
+  }
+
+  /** Waits for its end, and returns what it has printed. */
+  private async run(words: readonly string[]): Promise<string> {
+    const [out, err] = [join(this.stateDir, "change.out"), join(this.stateDir, "change.err")];
+    // A plan has the settings, and addresses of notifications are secret.
+    const forget = () => Promise.all([out, err].map((file) => rm(file, { force: true })));
+    await forget();
+    const files = [`StandardOutput=truncate:${out}`, `StandardError=truncate:${err}`];
+    try {
+      await this.start(words, [...files, "Type=oneshot", `SuccessExitStatus=${IS_NEWER}`], []);
+      return (await this.host.read(out)) ?? "";
+    } catch (error) {
+      // With --json, the reason is on standard output.
+      const text = (await this.host.read(err)) || (await this.host.read(out)) || "";
+      throw refused("root_refused", { reason: reasonIn(text) ?? messageOf(error) });
+    } finally {
+      await forget();
+    }
+  }
+
+  private async start(
+    words: readonly string[],
+    properties: readonly string[] = [],
+    flags = ["--no-block"],
+  ): Promise<void> {
+    if (this.program === null) throw refused("not_installed");
+    const given = ["UMask=0077", ...properties].map((each) => `--property=${each}`);
+    const unit = ["systemd-run", "--quiet", "--collect", `--unit=${UNIT}`, ...flags, ...given];
+    await this.host.run([...unit, "--", this.program, ...words], { timeoutMs: ENDS_WITHIN_MS });
+  }
+
+  private async alone<T>(work: () => Promise<T>): Promise<T> {
+    if (this.isBusy) throw refused("root_busy");
+    this.isBusy = true;
+    try {
+      return await work();
+    } finally {
+      this.isBusy = false;
+    }
+  }
+}
+
+/** The last line, without the name of the program; null without one. */
+function reasonIn(text: string): string | null {
+  const line = text.trim().split("\n").at(-1) ?? "";
+  const { error } = (jsonIn(line) ?? {}) as { error?: string };
+  return (error ?? line.replace(/^(portcullis|error): /, "")) || null;
+}

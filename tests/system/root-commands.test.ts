@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { GatewayError } from "../../src/base/errors.ts";
+import { RootCommands } from "../../src/system/root-commands.ts";
+
+let state: string;
+beforeAll(() => {
+  state = mkdtempSync(join(tmpdir(), "portcullis-root-"));
+});
+afterAll(() => rmSync(state, { recursive: true }));
+
+const FAILED = new GatewayError("unable", "systemd-run failed: Job for portcullis-change.service failed.");
+
+/** A machine whose commands print this, and fail if `isFailing` says so. */
+function machine(prints = "", isFailing = (_: readonly string[]) => false) {
+  const commands: string[] = [];
+  const run = async (argv: readonly string[]) => {
+    commands.push(argv.join(" ").replaceAll(state, "STATE"));
+    const file = argv.find((each) => each.startsWith("--property=StandardOutput="))?.split(":")[1];
+    if (file !== undefined) writeFileSync(file, prints);
+    if (isFailing(argv)) throw FAILED;
+    return "";
+  };
+  const read = async (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : null);
+  return { commands, root: new RootCommands({ run, read }, state, "/usr/bin/portcullis") };
+}
+
+const UNIT = "systemd-run --quiet --collect --unit=portcullis-change";
+const PRINTS =
+  "--property=StandardOutput=truncate:STATE/change.out --property=StandardError=truncate:STATE/change.err";
+
+test("settings are first tried without changing anything, and then changed by root's own command", async () => {
+  const { commands, root } = machine();
+  await root.setUp(["--dhcp", "on"]);
+  expect(commands).toEqual([
+    `${UNIT} --property=UMask=0077 ${PRINTS} --property=Type=oneshot --property=SuccessExitStatus=4 -- /usr/bin/portcullis install --yes --dhcp on --dry-run`,
+    `${UNIT} --no-block --property=UMask=0077 --property=ExecStopPost=-/bin/rm -f STATE/mqtt.password -- /usr/bin/portcullis install --yes --dhcp on`,
+  ]);
+});
+
+test("the password of MQTT is in a file for root, and on no command line; it is gone if the settings are refused", async () => {
+  const { commands, root } = machine();
+  await root.setUp(["--mqtt", "mqtt://portcullis@192.168.1.10"], "very secret");
+  const file = join(state, "mqtt.password");
+  expect([readFileSync(file, "utf8"), statSync(file).mode & 0o077]).toEqual(["very secret\n", 0]);
+  expect(commands.join("\n")).toContain("--mqtt-password-file STATE/mqtt.password");
+  expect(commands.join("\n")).not.toContain("very secret");
+  const refused = machine("", () => true).root.setUp(["--mqtt", "mqtt://nowhere"], "very secret");
+  await expect(refused).rejects.toThrow();
+  expect(existsSync(file)).toBe(false);
+});
+
+test("what root's command says against it is told, and nothing is changed then", async () => {
+  const { commands, root } = machine("portcullis: --dhcp: 192.168.1.1 is a DHCP server\n", () => true);
+  await expect(root.setUp(["--dhcp", "on"])).rejects.toThrow(
+    "--dhcp: 192.168.1.1 is a DHCP server; nothing was changed",
+  );
+  expect(commands).toHaveLength(1);
+  const json = machine('{"success":false,"error":"the signature is not valid"}\n', () => true).root;
+  await expect(json.checkUpdate("https://example.org/")).rejects.toThrow("the signature is not valid");
+  await expect(machine("", () => true).root.checkUpdate("https://example.org/")).rejects.toThrow(
+    FAILED.message,
+  );
+});
+
+test("two changes at once are one, and a program that is not installed changes nothing", async () => {
+  const { commands, root } = machine();
+  const both = await Promise.allSettled([root.setUp(["--auth", "on"]), root.update("https://example.org/")]);
+  expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
+  expect(commands).toHaveLength(2);
+  const own = new RootCommands({ run: () => Promise.reject(FAILED), read: async () => null }, state);
+  await expect(own.setUp(["--auth", "on"])).rejects.toThrow("this is not the installed program");
+});
