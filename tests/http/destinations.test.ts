@@ -20,14 +20,10 @@ beforeEach(async () => {
 });
 afterEach(() => home.stop());
 
-const send = async (method: string, path: string, body?: object) => {
-  const { status, json } = await home.send(method, path, body && JSON.stringify(body));
-  return { status, ...json };
-};
-const add = (body: object) => send("POST", "/api/destinations", body);
-const list = async () => (await send("GET", "/api/destinations")).destinations;
+const add = (body: object) => home.ask("POST", "/api/destinations", body);
+const list = async () => (await home.ask("GET", "/api/destinations")).destinations;
 const why = (name: string, device = TV) =>
-  send("GET", `/api/destinations/explain?device=${device}&name=${name}`);
+  home.ask("GET", `/api/destinations/explain?device=${device}&name=${name}`);
 const table = () => home.host.table ?? "";
 /** What the kernel was given for destinations. */
 const loaded = () =>
@@ -47,7 +43,7 @@ test("a rule leads its destinations to its exit until it is changed or removed",
     "ip daddr 192.0.2.7 goto leave_by_main",
     "ip daddr 203.0.113.0/24 goto leave_by_main",
   ]);
-  expect(await send("PATCH", `/api/destinations/${id}`, { exit: "blocked", note: "ads" })).toMatchObject({
+  expect(await home.ask("PATCH", `/api/destinations/${id}`, { exit: "blocked", note: "ads" })).toMatchObject({
     ...{ status: 200, id, exit: "blocked", note: "ads", open: false },
     prefixes: row.prefixes,
   });
@@ -55,7 +51,7 @@ test("a rule leads its destinations to its exit until it is changed or removed",
     "ip daddr 192.0.2.7 goto exit_blocked",
     "ip daddr 203.0.113.0/24 goto exit_blocked",
   ]);
-  expect(await send("DELETE", `/api/destinations/${id}`)).toEqual({ status: 200, success: true });
+  expect(await home.ask("DELETE", `/api/destinations/${id}`)).toEqual({ status: 200, success: true });
   expect(await list()).toEqual([]);
   expect(loaded()).toEqual([]);
 });
@@ -65,7 +61,7 @@ test("without rules the firewall has nothing of them", async () => {
   const before = table();
   const { id } = await add({ prefixes: ["203.0.113.0/24"], exit: "blocked" });
   expect(table()).not.toBe(before);
-  await send("DELETE", `/api/destinations/${id}`);
+  await home.ask("DELETE", `/api/destinations/${id}`);
   expect(table()).toBe(before);
   expect(before).not.toMatch(/_to_ipv|leave_by|blocked_devices/);
 });
@@ -74,7 +70,7 @@ test("listeners are told of each change", async () => {
   const listener = await listenTo(home.port);
   await listener.received(1);
   const { id } = await add({ prefixes: ["203.0.113.0/24"], exit: "blocked" });
-  await send("DELETE", `/api/destinations/${id}`);
+  await home.ask("DELETE", `/api/destinations/${id}`);
   const events = (await listener.received(3)).slice(1);
   expect(events).toEqual([
     { type: "destinations_update", payload: { count: 1 } },
@@ -131,7 +127,7 @@ test("direct needs the operator's permission, is told, and ends with it", async 
   await home.parts.devices.setDirect(true);
   const row = await add({ prefixes: ["203.0.113.0/24"], exit: "direct" });
   expect(row).toMatchObject({ status: 200, exit: "direct", open: true });
-  expect(await send("GET", "/api/status")).toMatchObject({ direct_devices: 0, direct_destinations: 1 });
+  expect(await home.ask("GET", "/api/status")).toMatchObject({ direct_devices: 0, direct_destinations: 1 });
   expect(row.warning).toContain("outside the tunnel");
   expect(loaded()).toEqual(["ip daddr 203.0.113.0/24 goto leave_by_direct"]);
   const { events } = (await home.send("GET", "/api/events")).json;
@@ -152,15 +148,15 @@ test("direct needs the operator's permission, is told, and ends with it", async 
 });
 
 test("a tunnel that rules lead to is not removed", async () => {
-  await send("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
+  await home.ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
   const { status, id } = await add({ prefixes: ["203.0.113.0/24"], exit: "amsterdam" });
   expect(status).toBe(200);
-  expect(await send("DELETE", "/api/tunnels/amsterdam")).toMatchObject({
+  expect(await home.ask("DELETE", "/api/tunnels/amsterdam")).toMatchObject({
     status: 400,
     error: `name: the rule ${id} leads 203.0.113.0/24 to amsterdam; change or remove it first`,
   });
-  await send("DELETE", `/api/destinations/${id}`);
-  expect((await send("DELETE", "/api/tunnels/amsterdam")).status).toBe(200);
+  await home.ask("DELETE", `/api/destinations/${id}`);
+  expect((await home.ask("DELETE", "/api/tunnels/amsterdam")).status).toBe(200);
 });
 
 test("why says which rule holds, and what to do", async () => {
@@ -187,7 +183,7 @@ test("why says which rule holds, and what to do", async () => {
 
 test("a blocked device reaches only what rules of its own permit", async () => {
   await home.connect();
-  await send("PUT", `/api/devices/${TV}`, { exit: "blocked" });
+  await home.ask("PUT", `/api/devices/${TV}`, { exit: "blocked" });
   await add({ prefixes: ["203.0.113.0/24"], exit: "main" });
   expect(await why("203.0.113.7")).toMatchObject({ rule: null, exit: "blocked", open: false });
   expect((await why("203.0.113.7")).why).toContain(
@@ -285,10 +281,10 @@ test.each(["before", "after", "late"] as const)(
 );
 
 test("the resolver is on while a rule has names, and questions wait for no other", async () => {
-  expect((await send("GET", "/api/dns")).state).toBe("off");
+  expect((await home.ask("GET", "/api/dns")).state).toBe("off");
   const { id } = await add({ names: ["example.com"], exit: "main" });
   expect(table()).toContain("redirected to the gateway's own resolver");
-  await send("PATCH", `/api/destinations/${id}`, { names: [], prefixes: ["203.0.113.0/24"] });
+  await home.ask("PATCH", `/api/destinations/${id}`, { names: [], prefixes: ["203.0.113.0/24"] });
   expect(table()).not.toContain("redirected to the gateway's own resolver");
 });
 
@@ -305,7 +301,7 @@ test("a restore of rules with names turns the resolver on, and their addresses a
 
 test("an address that two names share takes the exit of the longer one, and direct comes last", async () => {
   await home.parts.devices.setDirect(true);
-  await send("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
+  await home.ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
   const { destinations } = home.parts;
   await destinations.add({ names: ["example.com"], exit: "amsterdam" });
   await destinations.add({ names: ["video.example.com"], exit: "main" });
@@ -342,7 +338,7 @@ test("a rule that is direct by name counts the other names that devices have ask
   other("else.example", "192.0.2.8");
   other("phone.example", "192.0.2.7", PHONE);
   expect((await list())[0].warning).toContain("Devices have asked for 2 so far.");
-  await send("DELETE", `/api/destinations/${id}`);
+  await home.ask("DELETE", `/api/destinations/${id}`);
   expect(await list()).toEqual([]);
 });
 
@@ -351,9 +347,9 @@ test("a rule that changes keeps the addresses of its names, and a removed one ha
   const { id } = await add({ names: ["example.com", "example.net"], exit: "main" });
   await answered("example.com", ["192.0.2.7"]);
   await answered("example.net", ["192.0.2.8"]);
-  await send("PATCH", `/api/destinations/${id}`, { exit: "blocked", names: ["example.net"] });
+  await home.ask("PATCH", `/api/destinations/${id}`, { exit: "blocked", names: ["example.net"] });
   expect([led("main"), led("blocked")]).toEqual([undefined, ["192.0.2.8"]]);
-  await send("DELETE", `/api/destinations/${id}`);
+  await home.ask("DELETE", `/api/destinations/${id}`);
   expect(table()).not.toContain("named_");
   const { matching } = home.parts.destinations;
   expect(matching.hasNames).toBe(false);
@@ -364,10 +360,10 @@ test("a name that stays keeps the address that it shares with one that goes", as
   const { id } = await add({ names: ["example.com", "example.net"], exit: "main" });
   await answered("example.com", ["192.0.2.7", "192.0.2.8"]);
   await answered("example.net", ["192.0.2.7"]);
-  await send("PATCH", `/api/destinations/${id}`, { names: ["example.com"] });
+  await home.ask("PATCH", `/api/destinations/${id}`, { names: ["example.com"] });
   expect(led("main")).toEqual(["192.0.2.7", "192.0.2.8"]);
   await answered("example.com", ["192.0.2.9"]);
-  await send("PATCH", `/api/destinations/${id}`, { names: ["example.net", "example.com"] });
+  await home.ask("PATCH", `/api/destinations/${id}`, { names: ["example.net", "example.com"] });
   expect(led("main")).toEqual(["192.0.2.7", "192.0.2.8", "192.0.2.9"]);
 });
 
@@ -376,7 +372,7 @@ test("an answer for a rule that is gone meanwhile is not permitted", async () =>
   const { id } = await add({ names: ["example.com"], exit: "main" });
   const { matching, names } = home.parts.destinations;
   const match = matching.forName("example.com" as HostName, TV as Mac);
-  await send("DELETE", `/api/destinations/${id}`);
+  await home.ask("DELETE", `/api/destinations/${id}`);
   if (match === null) throw new Error("no rule");
   const answer = { match, device: TV as Mac, addresses: ips("192.0.2.7"), ttlMs: 1_000 };
   expect(await names.permit(answer)).toBe(false);
@@ -491,7 +487,7 @@ test("why explains a name, and what to do if the device never asked", async () =
   expect((await why("www.example.com")).asked_at).toStartWith("20");
   expect(await why("192.0.2.7")).toMatchObject({ rule: { id }, by: "example.com", addresses: [] });
   expect(await why("example.org")).toMatchObject({ rule: null, by: null, addresses: [] });
-  await send("PUT", `/api/devices/${TV}`, { exit: "blocked" });
+  await home.ask("PUT", `/api/devices/${TV}`, { exit: "blocked" });
   expect((await why("www.example.com")).why).toContain("reaches only what rules of its own permit");
 });
 
@@ -536,9 +532,9 @@ test("no rule stays direct that became so while the permission was being withdra
 });
 
 test("a rule to a tunnel that is being removed meanwhile is refused", async () => {
-  await send("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
+  await home.ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
   const [removed, added] = await Promise.all([
-    send("DELETE", "/api/tunnels/amsterdam"),
+    home.ask("DELETE", "/api/tunnels/amsterdam"),
     add({ prefixes: ["203.0.113.0/24"], exit: "amsterdam" }),
   ]);
   // Whichever comes first: never both.

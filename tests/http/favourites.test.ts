@@ -18,7 +18,7 @@ const MANY = Array.from({ length: 120 }, (_, index) => ({
 
 let home: Home;
 beforeEach(async () => {
-  home = await Home.start({}, { "/etc/servers.json": JSON.stringify({ servers: MANY }) });
+  home = await Home.listing(MANY);
 });
 afterEach(() => home.stop());
 

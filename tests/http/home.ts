@@ -88,6 +88,11 @@ export class Home {
     return new Home(host, parts, stateDir, options);
   }
 
+  /** With these servers in the VPN account's list. */
+  static listing(servers: readonly object[]): Promise<Home> {
+    return Home.start({}, { "/etc/servers.json": JSON.stringify({ servers }) });
+  }
+
   /** For clients that are other programs: limits are those of the real clock, and what takes time takes none. */
   static async withRealClock(auth: Settings["auth"] = "off"): Promise<Home> {
     const clock = { now: () => Date.now(), monotonic: () => performance.now() };
@@ -120,6 +125,13 @@ export class Home {
   async send(...asked: Parameters<typeof request>): Promise<Answer> {
     await this.pass(1_000);
     return this.again(...asked);
+  }
+
+  /** The status of an answer, with all that its body says. */
+  // biome-ignore lint/suspicious/noExplicitAny: what came over the wire is for the test to judge
+  async ask(method: string, path: string, body?: object): Promise<any> {
+    const { status, json } = await this.send(method, path, body && JSON.stringify(body));
+    return { status, ...json };
   }
 
   /** A request in the second of the one before it. */

@@ -28,14 +28,9 @@ function listed(hostname: string, place: string, number: number) {
 
 let home: Home;
 beforeEach(async () => {
-  home = await Home.start({}, { "/etc/servers.json": JSON.stringify({ servers: LIST }) });
+  home = await Home.listing(LIST);
 });
 afterEach(() => home.stop());
-
-async function send(method: string, path: string, body?: unknown) {
-  const { status, json } = await home.send(method, path, body === undefined ? body : JSON.stringify(body));
-  return { status, ...(json as object) } as { status: number; error?: string };
-}
 
 /** Berlin and Paris, whose servers register the gateway. */
 const PIA = {
@@ -50,7 +45,7 @@ const PIA = {
   ],
 };
 
-const connect = (server: string, via?: string) => send("POST", "/api/connect", { server, via });
+const connect = (server: string, via?: string) => home.ask("POST", "/api/connect", { server, via });
 const rowOf = async (name = "main") =>
   (await home.send("GET", "/api/tunnels")).json.tunnels.find((each: { name: string }) => each.name === name);
 /** The endpoints and keys that the tunnels' interfaces have; a former one stays for a second. */
@@ -124,7 +119,7 @@ test.each([
   ["se-1", "", "via must be a non-empty string"],
 ])("%s via %s is refused with a reason that names the field", async (server, via, error) => {
   expect(await connect(server, via)).toEqual({ status: 400, success: false, error } as never);
-  expect(await send("PUT", "/api/tunnels/tv", { server, via })).toMatchObject({ status: 400, error });
+  expect(await home.ask("PUT", "/api/tunnels/tv", { server, via })).toMatchObject({ status: 400, error });
   expect(await rowOf("tv")).toBeUndefined();
 });
 
@@ -160,13 +155,13 @@ test("a server of one's own has no port for two hops", async () => {
   home.parts.catalogue.addCustom(BODY);
   home.parts.catalogue.addCustom({ ...BODY, name: "work", endpoint: "192.0.2.9:51820" });
   expect(
-    await send("PUT", "/api/tunnels/tv", { provider: "custom", server: "home", via: "work" }),
+    await home.ask("PUT", "/api/tunnels/tv", { provider: "custom", server: "home", via: "work" }),
   ).toMatchObject({
     status: 400,
     error: expect.stringMatching(/^server: home cannot be reached through another server/),
   });
   expect(
-    await send("PUT", "/api/tunnels/tv", { provider: "custom", server: "home", via: "se-1" }),
+    await home.ask("PUT", "/api/tunnels/tv", { provider: "custom", server: "home", via: "se-1" }),
   ).toMatchObject({
     status: 400,
     error: "via: there is no server, country or city of this name among your own servers",
@@ -216,21 +211,21 @@ test("of two hops, the exit is as good as its way: a direct connect to it moves 
 
 test("two tunnels cannot lead to one exit by different entries: it knows the gateway by one key", async () => {
   await connect("se-1", "nl-1");
-  expect(await send("PUT", "/api/tunnels/tv", { server: "se-1", via: "nl-2" })).toEqual({
+  expect(await home.ask("PUT", "/api/tunnels/tv", { server: "se-1", via: "nl-2" })).toEqual({
     status: 400,
     success: false,
     error:
       "server: the main tunnel leads there with the same key; choose another server, or one with a key of its own",
   } as never);
-  expect(await send("PUT", "/api/tunnels/tv", { server: "se-2", via: "nl-1" })).toEqual(OK);
-  expect(await send("PUT", "/api/tunnels/nl", { server: "nl-1", via: "se-1" })).toEqual(OK);
+  expect(await home.ask("PUT", "/api/tunnels/tv", { server: "se-2", via: "nl-1" })).toEqual(OK);
+  expect(await home.ask("PUT", "/api/tunnels/nl", { server: "nl-1", via: "se-1" })).toEqual(OK);
   expect(await rowOf("tv")).toMatchObject({ server: "se-2", via: "nl-1" });
 });
 
 test("entries that tunnels use cannot be measured, and serve all the same", async () => {
   await connect("nl-1");
-  await send("PUT", "/api/tunnels/tv", { server: "nl-2" });
-  expect(await send("PUT", "/api/tunnels/work", { server: "se-1", via: "Netherlands" })).toEqual(OK);
+  await home.ask("PUT", "/api/tunnels/tv", { server: "nl-2" });
+  expect(await home.ask("PUT", "/api/tunnels/work", { server: "se-1", via: "Netherlands" })).toEqual(OK);
   expect(await rowOf("work")).toMatchObject({ server: "se-1", via: expect.stringMatching(/^nl-[12]$/) });
 });
 

@@ -25,18 +25,13 @@ const OK = { status: 200, success: true };
 
 let home: Home;
 beforeEach(async () => {
-  home = await Home.start({}, { "/etc/servers.json": JSON.stringify({ servers: LIST }) });
+  home = await Home.listing(LIST);
   home.parts.catalogue.addCustom(OWN);
 });
 afterEach(() => home.stop());
 
-async function send(method: string, path: string, body?: unknown) {
-  const { status, json } = await home.send(method, path, body === undefined ? body : JSON.stringify(body));
-  return { status, ...(json as object) };
-}
-
-const connect = (body: object, tunnel = "main") => send("PUT", `/api/tunnels/${tunnel}`, body);
-const disconnect = (tunnel = "main") => send("POST", `/api/tunnels/${tunnel}/disconnect`);
+const connect = (body: object, tunnel = "main") => home.ask("PUT", `/api/tunnels/${tunnel}`, body);
+const disconnect = (tunnel = "main") => home.ask("POST", `/api/tunnels/${tunnel}/disconnect`);
 const rowOf = async (tunnel = "main") =>
   (await home.send("GET", "/api/tunnels")).json.tunnels.find(({ name }: { name: string }) => name === tunnel);
 const lastOf = async (tunnel = "main") => (await rowOf(tunnel))?.last;
@@ -51,9 +46,9 @@ test("after a disconnect, the gateway tells what leads the tunnel to its targets
   expect(await connect(ORDER)).toEqual(OK);
   const { order } = await rowOf();
   expect([await lastOf(), (await home.status()).last]).toEqual([undefined, undefined]);
-  await send("POST", "/api/disconnect");
+  await home.ask("POST", "/api/disconnect");
   expect([await lastOf(), (await home.status()).last]).toEqual([ORDER, ORDER]);
-  expect(await send("POST", "/api/connect", await lastOf())).toEqual(OK);
+  expect(await home.ask("POST", "/api/connect", await lastOf())).toEqual(OK);
   expect((await rowOf()).order).toEqual(order);
   expect(await lastOf()).toBeUndefined();
 });
@@ -74,8 +69,8 @@ test("one target is told with what was asked for, and replaces an order", async 
   await disconnect();
   const last = await lastOf();
   expect(last).toEqual({ targets: [{ provider: "managed", server: "se-1", transport: "udp2tcp" }] });
-  await send("POST", "/api/provider/custom");
-  expect(await send("POST", "/api/connect", last)).toEqual(OK);
+  await home.ask("POST", "/api/provider/custom");
+  expect(await home.ask("POST", "/api/connect", last)).toEqual(OK);
   expect(await home.status()).toMatchObject({ server: "se-1", transport: "udp2tcp" });
 });
 
@@ -94,7 +89,7 @@ test("each tunnel has its own; a connect that fails leaves it, and a removal doe
   expect(await lastOf("tv")).toBeUndefined();
   await disconnect("tv");
   expect(await lastOf("tv")).toEqual(last);
-  await send("DELETE", "/api/tunnels/tv");
+  await home.ask("DELETE", "/api/tunnels/tv");
   expect(home.parts.store.read("last_targets")).not.toContain("tv");
   await disconnect();
   expect(await lastOf()).toEqual(ORDER);
@@ -126,7 +121,7 @@ test("a server of one's own that is removed is forgotten, also if another one ge
   await connect({ server: OWN.name, provider: "custom" });
   await connect(ORDER);
   // It is one of the targets of a tunnel that is up.
-  expect(await send("DELETE", `/api/custom/remove/${OWN.name}`)).toEqual(OK);
+  expect(await home.ask("DELETE", `/api/custom/remove/${OWN.name}`)).toEqual(OK);
   expect(stored()).not.toContain(OWN.name);
   // A move within the same order does not bring it back.
   const { savedState } = home.parts;

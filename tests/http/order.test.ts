@@ -12,16 +12,11 @@ const LIST = [1, 2, 3].map((number) => ({
 
 let home: Home;
 beforeEach(async () => {
-  home = await Home.start({}, { "/etc/servers.json": JSON.stringify({ servers: LIST }) });
+  home = await Home.listing(LIST);
 });
 afterEach(() => home.stop());
 
-async function send(method: string, path: string, body?: unknown) {
-  const { status, json } = await home.send(method, path, body === undefined ? body : JSON.stringify(body));
-  return { status, ...(json as object) } as { status: number; error?: string };
-}
-
-const connect = (body: object) => send("POST", "/api/connect", body);
+const connect = (body: object) => home.ask("POST", "/api/connect", body);
 const rows = async () => (await home.send("GET", "/api/tunnels")).json.tunnels;
 const OK = { status: 200, success: true };
 
@@ -93,13 +88,13 @@ test("of two connects to the same targets at once, the wish of the second when t
 
 test("each tunnel has an order of its own, which ends with a connect to one target or none", async () => {
   const targets = [{ server: "Norway" }, { server: "se-2", provider: "managed" }];
-  expect(await send("PUT", "/api/tunnels/tv", { provider: "managed", targets })).toEqual(OK);
+  expect(await home.ask("PUT", "/api/tunnels/tv", { provider: "managed", targets })).toEqual(OK);
   expect((await rows())[1]).toMatchObject({ name: "tv", server: "se-3", order: { at: 0 } });
-  expect(await send("PUT", "/api/tunnels/tv", { targets: [{ server: "se-2" }] })).toEqual(OK);
+  expect(await home.ask("PUT", "/api/tunnels/tv", { targets: [{ server: "se-2" }] })).toEqual(OK);
   const row = (await rows())[1];
   expect([row.server, row.order]).toEqual(["se-2", undefined]);
-  expect(await send("PUT", "/api/tunnels/tv", { targets })).toEqual(OK);
-  await send("POST", "/api/tunnels/tv/disconnect");
+  expect(await home.ask("PUT", "/api/tunnels/tv", { targets })).toEqual(OK);
+  await home.ask("POST", "/api/tunnels/tv/disconnect");
   expect((await rows())[1].order).toBeUndefined();
 });
 

@@ -15,16 +15,11 @@ const REFUSED =
 
 let home: Home;
 beforeEach(async () => {
-  home = await Home.start({}, { "/etc/servers.json": JSON.stringify({ servers: LIST }) });
+  home = await Home.listing(LIST);
 });
 afterEach(() => home.stop());
 
-async function send(method: string, path: string, body?: unknown) {
-  const { status, json } = await home.send(method, path, body === undefined ? body : JSON.stringify(body));
-  return { status, ...(json as object) } as { status: number; error?: string };
-}
-
-const connect = (server: string, quantum?: string) => send("POST", "/api/connect", { server, quantum });
+const connect = (server: string, quantum?: string) => home.ask("POST", "/api/connect", { server, quantum });
 const rowOf = async () => (await home.send("GET", "/api/tunnels")).json.tunnels[0];
 const OK = { status: 200, success: true };
 
@@ -37,7 +32,7 @@ test("what is asked for is told, and kept for the tunnel until something else is
   expect(home.parts.savedState.connection()).toMatchObject({ name: "se-1", quantum: "on" });
   expect(await connect("se-2")).toEqual(OK);
   expect(await home.status()).toMatchObject({ server: "se-2", quantum: false });
-  await send("POST", "/api/disconnect");
+  await home.ask("POST", "/api/disconnect");
   expect(await rowOf()).toMatchObject({ wanted: null, wanted_quantum: "on" });
   expect(await connect("se-1")).toEqual(OK);
   expect(await home.status()).toMatchObject({ server: "se-1", quantum: false });
@@ -69,12 +64,12 @@ test("a server that does not offer it refuses in words, and a place has only ser
   expect(await connect("se-3", "on")).toMatchObject({ status: 400, error: REFUSED });
   const wrong = await connect("se-1", "yes");
   expect([wrong.status, wrong.error?.includes("quantum")]).toEqual([400, true]);
-  expect(await send("PUT", "/api/tunnels/tv", { server: "Sweden", quantum: "on" })).toEqual(OK);
+  expect(await home.ask("PUT", "/api/tunnels/tv", { server: "Sweden", quantum: "on" })).toEqual(OK);
   const { tunnels } = (await home.send("GET", "/api/tunnels")).json;
   expect(tunnels[1]).toMatchObject({ wanted: "Sweden", wanted_quantum: "on", quantum: false });
   expect(["se-1", "se-2"]).toContain(tunnels[1].server);
   // What was kept for a tunnel ends with it.
-  await send("DELETE", "/api/tunnels/tv");
-  await send("PUT", "/api/tunnels/tv", { server: "se-3" });
+  await home.ask("DELETE", "/api/tunnels/tv");
+  await home.ask("PUT", "/api/tunnels/tv", { server: "se-3" });
   expect((await home.send("GET", "/api/tunnels")).json.tunnels[1].wanted_quantum).toBeUndefined();
 });

@@ -27,7 +27,7 @@ let home: Home;
 let stopping: AbortController;
 beforeEach(async () => {
   stopping = new AbortController();
-  home = await Home.start({}, { "/etc/servers.json": JSON.stringify({ servers: SERVERS }) });
+  home = await Home.listing(SERVERS);
 });
 afterEach(async () => {
   stopping.abort();

@@ -13,16 +13,12 @@ const LIST = [1, 2].map((number) => ({
 
 let home: Home;
 beforeEach(async () => {
-  home = await Home.start({}, { "/etc/servers.json": JSON.stringify({ servers: LIST }) });
+  home = await Home.listing(LIST);
 });
 afterEach(() => home.stop());
 
-async function send(method: string, path: string, body?: unknown) {
-  const { status, json } = await home.send(method, path, body === undefined ? body : JSON.stringify(body));
-  return { status, ...(json as object) } as { status: number; error?: string };
-}
-
-const connect = (server: string, transport?: string) => send("POST", "/api/connect", { server, transport });
+const connect = (server: string, transport?: string) =>
+  home.ask("POST", "/api/connect", { server, transport });
 const rowOf = async () => (await home.send("GET", "/api/tunnels")).json.tunnels[0];
 const OK = { status: 200, success: true };
 
@@ -53,7 +49,7 @@ test("a hidden header is asked for, told and saved in the same way", async () =>
 });
 
 test("a place has only servers that offer what is asked for", async () => {
-  expect(await send("PUT", "/api/tunnels/tv", { server: "Sweden", transport: "udp2tcp" })).toEqual(OK);
+  expect(await home.ask("PUT", "/api/tunnels/tv", { server: "Sweden", transport: "udp2tcp" })).toEqual(OK);
   const { tunnels } = (await home.send("GET", "/api/tunnels")).json;
   expect(tunnels[1]).toMatchObject({ name: "tv", server: "se-1", wanted: "Sweden", transport: "udp2tcp" });
 });
