@@ -9,6 +9,7 @@ import { type State, stateOf } from "./state.ts";
 import { transitions } from "./transitions.ts";
 
 const MINUTE_MS = 60_000;
+const MINUTES = 10;
 const DAY_MS = 86_400_000;
 /** Each is a policy. */
 const SEEDS_OF_A_DAY = 10_000;
@@ -18,11 +19,16 @@ const isRight = await asked();
 process.exitCode = isRight ? 0 : 1;
 
 function asked(): Promise<boolean> {
-  if (first === "--mutants")
-    return askMutants(Number(rest[0] ?? 10), Number(rest[1] ?? ofToday()), rest.slice(2));
-  if (first === "--random") return askRandom(Number(rest[0] ?? 10), Number(rest[1] ?? ofToday()));
+  const [minutes = `${MINUTES}`, seed = `${ofToday()}`, ...words] = rest;
+  if (first === "--mutants") return askMutants(numberOf(minutes), numberOf(seed), words);
+  if (first === "--random") return askRandom(numberOf(minutes), numberOf(seed));
   if (first === "--ruleset") return askRuleset(rest[0] ?? "", rest[1] ?? "");
   return askStates(process.argv.slice(2));
+}
+
+function numberOf(word: string): number {
+  if (!/^\d+$/.test(word)) throw new Error(`no number: ${word}`);
+  return Number(word);
 }
 
 function ofToday(): number {

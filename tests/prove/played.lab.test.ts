@@ -37,7 +37,7 @@ needsNamespaces.test.skipIf(isMissing)(
   TIMEOUT_MS,
 );
 
-long("each of many rulesets meets 600 packets").test.skipIf(isMissing)(
+long("each of many rulesets meets 400 packets").test.skipIf(isMissing)(
   "a mistake that lets a packet of any kind leave in the kernel is refuted by the proof",
   async () => {
     const right = stateOf("connected", POLICIES.connected);

@@ -5,6 +5,7 @@ import { type Kind, mutantWith } from "./mutants.ts";
 import { ask, failed, proveAll, questionsOf, refuted } from "./proof.ts";
 import { parseRoutes, parseRules } from "./routing.ts";
 import { parseRuleset } from "./ruleset.ts";
+import { Original, type Sort } from "./sorting.ts";
 import { machineOf, stateOf, transition } from "./state.ts";
 import { Unknown } from "./terms.ts";
 import { transitions } from "./transitions.ts";
@@ -83,6 +84,18 @@ slow.test.skipIf(isMissing)(
     expect(failed(answers)).toContain("routing alone: (h) IPv4 guest0 > lan0");
   },
 );
+
+slow.describe.skipIf(isMissing)("a mistake is sorted", () => {
+  const original = new Original(stateOf("blocked", POLICIES.blocked));
+  test.each<[Sort, Kind, string]>([
+    ["refuted", "accepted", 'forward: iifname "lan0" ip saddr 192.168.7.0/24 reject'],
+    ["the same", "a rule less", 'forward: iifname "lan0" ip saddr 192.168.7.0/24 reject'],
+    ["stricter", "a rule less", 'output: oifname "lan0" ip daddr 192.168.7.0/24 accept'],
+    ["inside", "a rule less", 'output: oifname "lan0" ip daddr 192.168.7.0/24 meta l4proto'],
+  ])("as %s: %s, %s", async (sort, kind, of) => {
+    expect(await original.sort(mutantWith(original.state, kind, of))).toMatchObject({ sort });
+  });
+});
 
 slow.test("the model knows every rule of every golden ruleset", () => {
   for (const [name, policy] of Object.entries(POLICIES)) {
