@@ -10,6 +10,7 @@ import {
   packedConfigs,
   serverNameOf,
 } from "../shared/config-files.ts";
+import type { WgEasyFile } from "../shared/wg-easy.ts";
 import { sentenceFrom } from "../shared/words.ts";
 import { entriesOf, isZip, ZipError, type ZipFault } from "../shared/zip.ts";
 import { refresh } from "./answers.ts";
@@ -44,6 +45,8 @@ export interface Result {
   notes: readonly string[];
   /** Its content, if nothing but the name was refused. */
   config?: string;
+  /** The devices of wg-easy, which can come in from outside; neither imported nor refused. Never kept. */
+  wgEasy?: WgEasyFile;
 }
 
 /** An import from its beginning until someone has seen its results. */
@@ -52,6 +55,8 @@ export interface Import {
   /** How many files are still to come; archives count as one until they are opened. */
   readonly left: number;
   readonly isShown: boolean;
+  /** Whether it shows files that are nowhere else. */
+  readonly isLastChance?: true;
 }
 
 const NOTHING: Import = { results: [], left: 0, isShown: false };
@@ -82,6 +87,11 @@ export function importFiles(files: Iterable<File>): void {
   queue = [...queue, ...more];
   current.value = { results: isRunning ? results : [], left: left + more.length, isShown: true };
   if (!isRunning) void work();
+}
+
+/** A click beside the dialog no longer closes it. */
+export function keepOpen(): void {
+  current.value = { ...current.value, isLastChance: true };
 }
 
 /** What is under way goes on, and is shown again when it has ended. */
@@ -141,7 +151,11 @@ function configsIn(archive: string, bytes: Uint8Array): Config[] {
 
 async function importOne(file: string, name: string, bytes: Uint8Array): Promise<Result> {
   const found = configIn(bytes);
-  if ("kind" in found) throw new Error(FILE_TEXTS[found.kind]);
+  if ("kind" in found) {
+    const wgEasy = found.kind === "wgeasy" ? await wgEasyOf(bytes) : null;
+    if (wgEasy === null) throw new Error(FILE_TEXTS[found.kind]);
+    return { file, name: null, notes: [], wgEasy };
+  }
   const { text: config } = found;
   await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
   try {
@@ -152,6 +166,11 @@ async function importOne(file: string, name: string, bytes: Uint8Array): Promise
     if (fault === null || isMore) throw error;
     return { file, name: null, notes: [fault.text], config };
   }
+}
+
+async function wgEasyOf(bytes: Uint8Array): Promise<WgEasyFile | null> {
+  const { wgEasyIn } = await import("../shared/wg-easy.ts");
+  return bytes.length > MAX_CONFIG_BYTES ? null : wgEasyIn(new TextDecoder().decode(bytes));
 }
 
 /** Imports what was refused by another name; its result takes the place of the former one. */

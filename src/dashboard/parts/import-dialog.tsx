@@ -1,3 +1,5 @@
+import { useEffect, useState } from "preact/hooks";
+import type { WgEasyFile } from "../../shared/wg-easy.ts";
 import { sentenceFrom } from "../../shared/words.ts";
 import { change } from "../api.ts";
 import { closeImport, current, type Import, importAs, type Result } from "../imports.ts";
@@ -15,17 +17,23 @@ const MAX_SHOWN = 50;
 
 /** What becomes of the files that were dropped or chosen. */
 export function ImportDialog() {
-  const { results, left, isShown } = current.value;
+  const { results, left, isShown, isLastChance } = current.value;
   const isSetup = useRoute() === "setup";
   if (!isShown) return null;
   const isSome = results.some(({ name }) => name !== null);
   return (
-    <Dialog title={left > 0 ? say("Importing") : say("Import")} onClose={closeImport}>
-      <p role="status">
-        {left > 0 && <Icon name="wait" />} {summaryOf(current.value)}
-      </p>
+    <Dialog
+      title={left > 0 ? say("Importing") : say("Import")}
+      {...(isLastChance && { isLastChance })}
+      onClose={closeImport}
+    >
+      {(left > 0 || results.some(({ wgEasy }) => !wgEasy)) && (
+        <p role="status">
+          {left > 0 && <Icon name="wait" />} {summaryOf(current.value)}
+        </p>
+      )}
       <Results results={results} />
-      {left === 0 && (
+      {left === 0 && !isLastChance && (
         <div class="dialog-buttons">
           {isSome && !isSetup && (
             <Button doing={say("Switching…")} work={showImported}>
@@ -49,7 +57,7 @@ async function showImported(): Promise<void> {
 
 function summaryOf({ results, left }: Import): string {
   const imported = results.filter(({ name }) => name !== null).length;
-  const refused = results.length - imported;
+  const refused = results.filter(({ name, wgEasy }) => name === null && !wgEasy).length;
   return say(
     "{imported, plural, one {# server imported} other {# servers imported}}{refused, plural, =0 {} one {, # refused} other {, # refused}}{left, plural, =0 {} one {, # file to come} other {, # files to come}}.",
     { imported, refused, left },
@@ -81,7 +89,8 @@ function Results({ results }: { results: readonly Result[] }) {
 }
 
 function Row({ result }: { result: Result }) {
-  const { file, name, notes, config } = result;
+  const { file, name, notes, config, wgEasy } = result;
+  if (wgEasy !== undefined) return <OfWgEasy of={wgEasy} />;
   const isRefused = name === null;
   return (
     <li class={`row tone-${isRefused ? "exposed" : notes.length > 0 ? "partly" : "protected"}`}>
@@ -100,6 +109,16 @@ function Row({ result }: { result: Result }) {
       </div>
     </li>
   );
+}
+
+/** What it needs is loaded only then. */
+function OfWgEasy({ of }: { of: WgEasyFile }) {
+  const [loaded, setLoaded] = useState<typeof import("./wg-easy.tsx") | null>(null);
+  const [fault, setFault] = useState<unknown>(null);
+  useEffect(() => void import("./wg-easy.tsx").then(setLoaded, setFault), []);
+  // After an upgrade the gateway has another script: `Guard` says so.
+  if (fault !== null) throw fault;
+  return <li>{loaded && <loaded.WgEasyClients of={of} />}</li>;
 }
 
 function Rename({ result }: { result: Result }) {
