@@ -86,7 +86,8 @@ export async function install(
     closingWords(await inspectOffline(host, network, settings), settings),
     dhcpWords(lans, lans.length === 0 ? null : await dhcpWait(host).catch(messageOf)),
     pageWords(network, settings, await fingerprint(settings)),
-    pairingWords(await firstCode(settings)),
+    // An upgrade is carried out by programs that keep what it prints.
+    pairingWords(found.environment === null ? await firstCode(settings) : null),
   ];
   print(words.join(""));
 }
@@ -221,11 +222,9 @@ export function pageWords(
   return `\n\n${ways}${httpsCert === null ? aboutOwn(fingerprint) : ""}`;
 }
 
-/** For the first owner; later ones are root's decision. Null if there is one, or if it cannot be used. */
+/** For the first owner; later ones are root's decision. Null if it cannot be used. */
 async function firstCode({ https, stateDir }: Settings): Promise<PairingCode | null> {
   if (https === null) return null;
-  const known = await askOperator(stateDir, "token", null).catch(() => null);
-  if (known === null || known.answer.tokens.some(({ owner }) => owner)) return null;
   const live = await askOperator(stateDir, "pair", null).catch(() => null);
   return live?.answer ?? null;
 }

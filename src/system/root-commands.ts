@@ -6,8 +6,10 @@ import type { Host } from "./host.ts";
 import { OWN_LAYOUT } from "./layout.ts";
 import { refused } from "./refusals.ts";
 
-/** Two at once would change the same files; systemd refuses the second. */
-const UNIT = "portcullis-change";
+/** Two at once would change the same files; systemd refuses the second of a name. It does not end with the service. */
+const CHANGE = ["--unit=portcullis-change", "--no-block"];
+/** Of another name, because systemd may still know it when the change begins. */
+const CHECK = ["--unit=portcullis-change-check"];
 /** A release may come from far away, and setup looks for other DHCP servers. */
 const ENDS_WITHIN_MS = 100_000;
 /** `portcullis update --check` has found a newer release. */
@@ -62,7 +64,7 @@ export class RootCommands {
     await forget();
     const files = [`StandardOutput=truncate:${out}`, `StandardError=truncate:${err}`];
     try {
-      await this.start(words, [...files, "Type=oneshot", `SuccessExitStatus=${IS_NEWER}`], []);
+      await this.start(words, [...files, "Type=oneshot", `SuccessExitStatus=${IS_NEWER}`], CHECK);
       return (await this.host.read(out)) ?? "";
     } catch (error) {
       // With --json, the reason is on standard output.
@@ -76,11 +78,11 @@ export class RootCommands {
   private async start(
     words: readonly string[],
     properties: readonly string[] = [],
-    flags = ["--no-block"],
+    flags: readonly string[] = CHANGE,
   ): Promise<void> {
     if (this.program === null) throw refused("not_installed");
     const given = ["UMask=0077", ...properties].map((each) => `--property=${each}`);
-    const unit = ["systemd-run", "--quiet", "--collect", `--unit=${UNIT}`, ...flags, ...given];
+    const unit = ["systemd-run", "--quiet", "--collect", ...flags, ...given];
     await this.host.run([...unit, "--", this.program, ...words], { timeoutMs: ENDS_WITHIN_MS });
   }
 

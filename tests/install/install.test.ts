@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { servedLans } from "../../src/dhcp/lans.ts";
-import { closingWords, dhcpWords, givenTo, pageWords } from "../../src/install/install.ts";
+import { closingWords, dhcpWords, givenTo, pageWords, pairingWords } from "../../src/install/install.ts";
 import { ONE_CABLE } from "./example.ts";
 
 const STANDS = { stands: true, firewall: true, routing: true, direct: 0, parts: [] };
@@ -68,4 +68,12 @@ test("with DHCP, the closing words say which addresses it leases, and what the d
 DHCP:      192.168.7.100 to 192.168.7.249 on eth0
 Devices use the gateway from their next lease on: reconnect them, or wait until they renew it. Keep DHCP in the home router off.`);
   expect(words("on", "no LAN interface has a carrier")).toBe("\nDHCP waits: no LAN interface has a carrier.");
+});
+
+test("a new installation ends with the code for the first owner, and others without one", () => {
+  const url = "https://192.168.1.2:5443/#/settings/owner";
+  expect(pairingWords({ code: "k7qd-m2xw", minutes: 10, url, fingerprint: "00:11" })).toBe(
+    `\n\nTo be able to do on the page what else needs root, open ${url}\nand enter there within 10 minutes: k7qd-m2xw`,
+  );
+  expect(pairingWords(null)).toBe("");
 });

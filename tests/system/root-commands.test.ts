@@ -35,7 +35,7 @@ test("settings are first tried without changing anything, and then changed by ro
   const { commands, root } = machine();
   await root.setUp(["--dhcp", "on"]);
   expect(commands).toEqual([
-    `${UNIT} --property=UMask=0077 ${PRINTS} --property=Type=oneshot --property=SuccessExitStatus=4 -- /usr/bin/portcullis install --yes --dhcp on --dry-run`,
+    `${UNIT}-check --property=UMask=0077 ${PRINTS} --property=Type=oneshot --property=SuccessExitStatus=4 -- /usr/bin/portcullis install --yes --dhcp on --dry-run`,
     `${UNIT} --no-block --property=UMask=0077 --property=ExecStopPost=-/bin/rm -f STATE/mqtt.password -- /usr/bin/portcullis install --yes --dhcp on`,
   ]);
 });
