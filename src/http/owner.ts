@@ -52,8 +52,8 @@ export const OwnerSettings = objectOf(
       Type.String({
         maxLength: 300,
         // Without a password, which would be on a command line.
-        pattern: "^(mqtts?://([A-Za-z0-9._%-]+@)?[A-Za-z0-9._:\\[\\]-]+)?$",
-        description: "the MQTT broker, such as mqtt://portcullis@192.168.1.10; empty for none",
+        pattern: "^(mqtts?:/{2}([A-Za-z0-9._%-]+@)?[A-Za-z0-9._:\\[\\]-]+)?$",
+        description: "the URL of the MQTT broker, without a password, as --mqtt takes it; empty for none",
       }),
     ),
     mqtt_password: Type.Optional(Type.String({ minLength: 1, maxLength: 1_024 })),
@@ -67,7 +67,7 @@ export type OwnerSettings = Static<typeof OwnerSettings>;
 export const UpdateRequest = objectOf({
   release: Type.String({
     maxLength: 1_024,
-    pattern: "^https://[A-Za-z0-9.:/_-]+$",
+    pattern: "^https:/{2}[A-Za-z0-9.:/_-]+$",
     description: "the folder of a release, which ends with /, or one of its archives",
   }),
   install: Type.Optional(Type.Boolean({ description: "false, the default, only says what is new" })),

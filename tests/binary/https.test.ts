@@ -197,3 +197,56 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "the code of pair makes a client with the certificate an owner, once, over HTTPS only, and not after a restart",
+  async () => {
+    const { client } = lab.namespaces;
+    const [plain, secure] = [`http://${LAN.gateway4}:${gateway.port}`, `https://${LAN.gateway4}:${PORT}`];
+    const file = await trusted();
+    const code = async () => (await gateway.operate("pair")).stdout.split("\n")[0] ?? "";
+    /** The status and the answer of a request that has its body and its token in files. */
+    const ask = async (method: string, url: string, body: object, token = "") => {
+      const [given, header] = ["body", "header"].map((name) => join(lab.sandbox.directory, name));
+      writeFileSync(given ?? "", JSON.stringify(body));
+      writeFileSync(header ?? "", token === "" ? "" : `Authorization: Bearer ${token}\n`);
+      const json = ["-H", "Content-Type: application/json", "-H", `@${header}`, "-d", `@${given}`];
+      const words = ["curl", "-gs", "-m", "60", "--cacert", file, "-X", method, "-w", "\n%{http_code}"];
+      const { stdout, code } = await lab.exec(client, [...words, ...json, url]);
+      if (code !== 0) throw new Error(`${method} ${url}: curl ${code}`);
+      const [text = "", status] = stdout.split("\n");
+      return { status, json: JSON.parse(text) };
+    };
+    const pair = (origin: string, typed: string) =>
+      ask("POST", `${origin}/api/owner/pair`, {
+        ...{ code: typed, name: "laptop", passphrase: "correct horse battery" },
+      });
+    const forgotten = await code();
+    await gateway.restart();
+    await trusted();
+    expect((await pair(secure, forgotten)).status).toBe("403");
+
+    const typed = await code();
+    expect(await pair(plain, typed)).toMatchObject({
+      status: "403",
+      json: { error: expect.stringContaining(`use ${secure}.`) },
+    });
+    const { status, json } = await pair(secure, typed);
+    expect([status, json.owner]).toEqual(["200", true]);
+    expect((await pair(secure, typed)).status).toBe("403");
+
+    const on = async () => (await gateway.api("GET", "/api/remote")).body.on;
+    expect((await ask("PUT", `${plain}/api/owner/remote`, { on: true }, json.token)).status).toBe("403");
+    expect((await ask("PUT", `${secure}/api/owner/remote`, { on: true })).status).toBe("403");
+    expect(await on()).toBe(false);
+    await gateway.restart();
+    await trusted();
+    expect((await ask("PUT", `${secure}/api/owner/remote`, { on: true }, json.token)).status).toBe("200");
+    expect(await on()).toBe(true);
+    expect((await gateway.operate("token", "list")).stdout).toContain("may do all that root may");
+    expect((await gateway.operate("token", "remove", "laptop")).code).toBe(0);
+    expect((await ask("PUT", `${secure}/api/owner/remote`, { on: false }, json.token)).status).toBe("401");
+    for (const secret of [typed, json.token, "correct horse"]) expect(gateway.log()).not.toContain(secret);
+  },
+  TIMEOUT_MS,
+);
