@@ -85,11 +85,13 @@ test.each<Row<Quota>>([
   [{ tv: less }, { tv: { ...less, at_end: "told" } }, LOOSENS],
   [{ tv: less }, { tv: { ...less, at_end: rate(2, null) } }, LOOSENS],
   [{ tv: less }, { tv: { ...less, megabytes: 401, every: "month" } }, LOOSENS],
+  [{ tv: { ...full, every: "month" } }, { tv: full }, LOOSENS],
   [{ tv: full }, {}, LOOSENS],
   // What only tells has closed nothing.
   [{ tv: told }, { tv: { ...told, megabytes: 900 } }, TIGHTENS],
   [{ tv: told }, { tv: ending(2, 2) }, TIGHTENS],
   [{ tv: ending(2, 2) }, { tv: ending(1, null) }, LOOSENS],
+  [{ tv: ending(2, 2) }, { tv: ending(3, 2) }, LOOSENS],
   [{ tv: ending(2, 2) }, { tv: ending(1, 2) }, TIGHTENS],
   [{ tv: ending(1, 2) }, { tv: full }, TIGHTENS],
   // A device that leaves what all others share has its own beside it.
@@ -107,6 +109,9 @@ test.each<Row<Quota>>([
   [{ tv: full }, { tv: full, tvByTime: less }, LOOSENS],
   [{ tv: full }, { tv: full, tvByTime: null }, LOOSENS],
   [{ tv: full, tvByTime: null }, { tv: full }, TIGHTENS],
+  // No more passes now, but when the schedule ends.
+  [{ tv: full, tvByTime: less }, { tvByTime: less }, LOOSENS],
+  [{ others: full, tvByTime: full }, { others: full, tv: less, tvByTime: full }, LOOSENS],
 ])("of quotas, %j to %j %s", (before, after, effect) => {
   expect(effectsOf(QUOTA, before, after)).toEqual([effect]);
 });
