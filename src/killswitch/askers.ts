@@ -1,5 +1,6 @@
 import { familyOf } from "../base/address.ts";
 import { REFUSAL_MARK } from "../network/slot.ts";
+import { isBlockedExit } from "../shared/exits.ts";
 import { DIRECT } from "./direct.ts";
 import { ASSIGNED, NO_DEVICE, setFor } from "./exits.ts";
 import { clientLinks } from "./link.ts";
@@ -62,12 +63,26 @@ export function askResolver(policy: Policy): string[] {
   return [
     chain(ASK_RESOLVER, null, [
       ...askersBehindRouters(policy, resolver),
+      ...fromBlockedNetworks(policy),
       `ct original zone set ether saddr map @${ASKER_ZONES} accept comment "the zone tells which device asks"`,
       `${home}ether saddr & ${NO_DEVICE} @${ASKERS} ether saddr != @${ASKERS} ${others} comment "nothing is decided for this device"`,
       `${home}meta iiftype != ether ${others} comment "without a MAC address there are no devices"`,
       ...refuse('comment "nobody knows yet which device asks"'),
     ]),
   ];
+}
+
+/**
+ * A device of a blocked network may have the MAC address of one that is on another network, where it would be answered. Those
+ * with an exit or a rule of their own are.
+ */
+function fromBlockedNetworks({ networks = [], destinations = [] }: Policy): string[] {
+  const blocked = networks.filter(({ exit }) => isBlockedExit(exit)).map((each) => each.interface);
+  const ruled = destinations.flatMap((each) => each.devices).filter(isMac);
+  const others = ruled.length === 0 ? "" : ` ether saddr != ${anyOf([...new Set(ruled)].sort())}`;
+  return among("iifname", blocked).flatMap((from) =>
+    refuse('comment "the network is blocked"', `${from} ether saddr != @${ASSIGNED}${others} `),
+  );
 }
 
 /** A network's packets come only from its routers; hosts on the cable have no exit of their own. */

@@ -214,7 +214,7 @@ test("devices without a rate share one, and open pages are told", async () => {
     type: "settings_update",
     payload: { changed: "settings" },
   });
-  expect(await listener.stale(2)).toEqual(["/api/devices", "/api/schedules"]);
+  expect(await listener.stale(2)).toEqual(["/api/devices", "/api/networks", "/api/schedules"]);
 });
 
 test("devices without a quota share one, and open pages are told", async () => {
@@ -316,7 +316,7 @@ test("a device with several exits leaves by a tunnel from its first handshake un
 test("the default exit is announced in a home without devices, too, and one that is given again is not", async () => {
   const listener = await listenTo(home.port);
   expect((await put("/api/default-exit", { exit: "blocked" })).status).toBe(200);
-  expect(await listener.stale(2)).toEqual(["/api/devices", "/api/schedules"]);
+  expect(await listener.stale(2)).toEqual(["/api/devices", "/api/networks", "/api/schedules"]);
   expect((await put("/api/default-exit", { exit: "blocked" })).status).toBe(200);
   home.parts.events.publish({ type: "tunnel_removed", payload: { name: "tv" } });
   expect((await listener.received(3))[2]).toMatchObject({ type: "tunnel_removed" });

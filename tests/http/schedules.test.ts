@@ -110,7 +110,7 @@ test("a schedule gives everybody else a rate, pages are told, and a person or it
   expect(await put("guests", body)).toEqual(SUCCESS);
   expect(await sharedRate()).toEqual(slow);
   expect((await list()).schedules).toMatchObject([{ name: "guests", ...body, active: true }]);
-  expect(await listener.stale(3)).toEqual(["/api/devices", "/api/schedules"]);
+  expect(await listener.stale(3)).toEqual(["/api/devices", "/api/networks", "/api/schedules"]);
   expect((await home.send("DELETE", "/api/schedules/guests")).text).toBe(SUCCESS.text);
   expect(await sharedRate()).toEqual(own);
   expect(await put("guests", { ...body, shared_rate: null })).toEqual(SUCCESS);

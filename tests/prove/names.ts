@@ -64,7 +64,19 @@ export function namesReachGateway(walks: Walks, policy: Policy, family: Family):
     const hasDefault = policy.networks?.some(({ interface: link, exit }) => link === from && exit !== null);
     const toShared =
       resolver !== undefined && hasDefault ? both(isPort(resolver.port), no(packet.isReply)) : FALSE;
-    return asked("f", `${from} > gateway, names`, walk, either(toOther, toShared, ...toOwn));
+    // On a blocked network, the MAC address of a device of another one is answered no more than any.
+    const isBlockedHere = policy.networks?.some(
+      (each) => each.interface === from && each.exit?.to === "blocked",
+    );
+    const owners = [
+      ...policy.devices.map(({ id }) => id as string),
+      ...(policy.destinations ?? []).flatMap((each) => each.devices),
+      ...policy.routed.map(({ prefix }) => prefix as string),
+    ];
+    const toBlocked = asksFor
+      .filter(({ id }) => isBlockedHere && !owners.includes(id))
+      .map(({ port }) => (port === null ? FALSE : both(isPort(port), no(packet.isReply))));
+    return asked("f", `${from} > gateway, names`, walk, either(toOther, toShared, ...toBlocked, ...toOwn));
   });
 }
 
