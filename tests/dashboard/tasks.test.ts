@@ -75,6 +75,23 @@ test(
 );
 
 test(
+  "a device is paused after two clicks, and has its exit again after one more",
+  async () => {
+    await open();
+    await tab.click("TV");
+    await tab.click("Pause for 30 minutes");
+    await tab.shows(DIALOG, "Paused until");
+    expect(await tab.barriers()).toEqual([]);
+    expect(await tab.clicks()).toBe(2);
+    expect((await deviceAt(TV)).exit).toBe("blocked");
+    await tab.click("Resume");
+    await tab.shows(DIALOG, "Pause for 30 minutes");
+    expect((await deviceAt(TV)).exit).toBe("main");
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "a device has no internet after two clicks, and has it again after one more",
   async () => {
     await open();
