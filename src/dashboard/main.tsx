@@ -1,8 +1,8 @@
 import { render } from "preact";
 import { loadSentences, shown } from "./language.ts";
+import { loadViews } from "./later.tsx";
 import { listen } from "./live.ts";
 import { Shell } from "./parts/shell.tsx";
-import { loadViews } from "./views/later.tsx";
 import { ENTRIES } from "./views/list.ts";
 
 const LATER_MS = 1_500;

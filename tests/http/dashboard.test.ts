@@ -148,7 +148,9 @@ test("the same sources make the same files, with the same names", () => {
     names
       .filter(
         (name) =>
-          name !== "index.html" && !/^(others|map|place-guess)-/.test(name) && !name.endsWith(".json"),
+          name !== "index.html" &&
+          !/^(others|map|place-guess|wg-easy)-/.test(name) &&
+          !name.endsWith(".json"),
       )
       .map((name) => `/dashboard/${name}`)
       .toSorted(),

@@ -1,9 +1,8 @@
-import { useEffect, useState } from "preact/hooks";
-import type { WgEasyFile } from "../../shared/wg-easy.ts";
 import { sentenceFrom } from "../../shared/words.ts";
 import { change } from "../api.ts";
 import { closeImport, current, type Import, importAs, type Result } from "../imports.ts";
 import { say } from "../language.ts";
+import { later } from "../later.tsx";
 import { useRoute } from "../route.ts";
 import { Button } from "./button.tsx";
 import { Dialog } from "./dialog.tsx";
@@ -11,6 +10,8 @@ import { Form } from "./form.tsx";
 import { Icon } from "./icon.tsx";
 import { Say } from "./say.tsx";
 import { Told } from "./told.tsx";
+
+const WgEasyClients = later((views) => views.WgEasyClients);
 
 /** What was imported without a remark is counted beyond this. */
 const MAX_SHOWN = 50;
@@ -90,7 +91,12 @@ function Results({ results }: { results: readonly Result[] }) {
 
 function Row({ result }: { result: Result }) {
   const { file, name, notes, config, wgEasy } = result;
-  if (wgEasy !== undefined) return <OfWgEasy of={wgEasy} />;
+  if (wgEasy !== undefined)
+    return (
+      <li>
+        <WgEasyClients of={wgEasy} />
+      </li>
+    );
   const isRefused = name === null;
   return (
     <li class={`row tone-${isRefused ? "exposed" : notes.length > 0 ? "partly" : "protected"}`}>
@@ -109,16 +115,6 @@ function Row({ result }: { result: Result }) {
       </div>
     </li>
   );
-}
-
-/** What it needs is loaded only then. */
-function OfWgEasy({ of }: { of: WgEasyFile }) {
-  const [loaded, setLoaded] = useState<typeof import("./wg-easy.tsx") | null>(null);
-  const [fault, setFault] = useState<unknown>(null);
-  useEffect(() => void import("./wg-easy.tsx").then(setLoaded, setFault), []);
-  // After an upgrade the gateway has another script: `Guard` says so.
-  if (fault !== null) throw fault;
-  return <li>{loaded && <loaded.WgEasyClients of={of} />}</li>;
 }
 
 function Rename({ result }: { result: Result }) {

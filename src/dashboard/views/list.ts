@@ -1,8 +1,8 @@
 import { say } from "../language.ts";
+import { later } from "../later.tsx";
 import type { Entry } from "../parts/shell.tsx";
 import { Devices } from "./devices.tsx";
 import { Home } from "./home.tsx";
-import { later } from "./later.tsx";
 
 /**
  * The navigation: an entry leads to the first of its views, which has tabs for the others. A view that is not here does not

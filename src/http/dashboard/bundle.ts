@@ -8,7 +8,7 @@ const MAX_FIRST_BYTES = 125_000;
 /** All views, with all that they tell in one language unless something fails. */
 const MAX_BYTES = 200_000;
 /** What is read once the page is there: the other views, and what the gateway tells, in a language. */
-const LATER = /^(sentences|errors|findings|others|map|place-guess)[.-]/;
+const LATER = /^(sentences|errors|findings|others|map|place-guess|wg-easy)[.-]/;
 /** What comes before a name's hash. */
 const LANGUAGE = /(?:^|\.)([a-z]{2})-[^.]*\.json$/;
 /** It takes 0.1 s, and seconds on a busy machine. */

@@ -4,6 +4,7 @@ import { isBlocked, isOutside } from "../../../shared/exits.ts";
 import { DIVERTED, exitNow, isNetwork, isNew, isRemote, titleOf } from "../../exit.ts";
 import { agoOf, rateOf } from "../../format.ts";
 import { say } from "../../language.ts";
+import { later } from "../../later.tsx";
 import { limitText } from "../../limit.ts";
 import { DeviceExit } from "../../parts/device-exit.tsx";
 import { Icon } from "../../parts/icon.tsx";
@@ -12,9 +13,10 @@ import { useExits, useIsDiverted } from "../../protection.ts";
 import { quotaText } from "../../quota.ts";
 import { showDetail, useDetail } from "../../route.ts";
 import { useDeviceRate, useNow } from "../../traffic.ts";
-import { DeviceDetails } from "./device-details.tsx";
 import type { Hold } from "./held.ts";
 import { DeviceIcon } from "./icon-form.tsx";
+
+const DeviceDetails = later((views) => views.DeviceDetails);
 
 interface DeviceRowProps {
   device: Device;

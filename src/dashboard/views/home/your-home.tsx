@@ -5,6 +5,7 @@ import type { Network } from "../../../http/schema.ts";
 import { knownOf, useAnswer } from "../../answers.ts";
 import { useKept } from "../../kept.ts";
 import { say } from "../../language.ts";
+import { later } from "../../later.tsx";
 import { ViewLink } from "../../parts/link.tsx";
 import { Pending } from "../../parts/pending.tsx";
 import { homeNowOf } from "../../picture/facts.ts";
@@ -12,8 +13,9 @@ import { Picture } from "../../picture/picture.tsx";
 import { useIsDiverted, useIsExposed, useIsOpen } from "../../protection.ts";
 import type { Answers, Loaded } from "../../store.ts";
 import { useRates } from "../../traffic.ts";
-import { AboutDevice } from "./about-device.tsx";
 import { ByExit, Past } from "./by-exit.tsx";
+
+const AboutDevice = later((views) => views.AboutDevice);
 
 type Rows = Answers["tunnels"]["tunnels"];
 
