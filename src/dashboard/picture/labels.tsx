@@ -114,8 +114,7 @@ function RowLabel({ row, icons, sentence, isPale, look, onClick }: RowLabelProps
       <Icon name={iconOf(row)} />
       <span class="row-who">
         <span class="row-title">
-          <strong>{row.title}</strong>
-          {row.isGroup && <span class="row-count">{row.devices.length}</span>}
+          <strong>{row.title}</strong> {row.isGroup && <span class="row-count">{row.devices.length}</span>}
         </span>
         {row.isGroup && !row.isOpen && <Kinds row={row} most={icons} />}
         {!row.isGroup && device?.isOnline === false && (

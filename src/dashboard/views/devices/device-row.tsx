@@ -55,12 +55,11 @@ export function DeviceRow({ device, list, isOwn, hold, check }: DeviceRowProps) 
         <Icon name={icon} />
         <div class="device-who">
           <p>
-            <DeviceIcon device={device} />
-            <strong>{title}</strong>
-            {isOwn && <span class="label own">{say("This device")}</span>}
-            {isNew(device) && !isNetwork(device) && <span class="label new">{say("New")}</span>}
-            {isOutside(exit) && <span class="label direct">{say("Outside every tunnel")}</span>}
-            {device.rate !== undefined && <span class="label limit">{limitText(device.rate)}</span>}
+            <DeviceIcon device={device} /> <strong>{title}</strong>{" "}
+            {isOwn && <span class="label own">{say("This device")}</span>}{" "}
+            {isNew(device) && !isNetwork(device) && <span class="label new">{say("New")}</span>}{" "}
+            {isOutside(exit) && <span class="label direct">{say("Outside every tunnel")}</span>}{" "}
+            {device.rate !== undefined && <span class="label limit">{limitText(device.rate)}</span>}{" "}
             {device.quota !== undefined && <span class="label limit">{quotaText(device.quota)}</span>}
           </p>
           <p class="quiet small">
