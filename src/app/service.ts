@@ -283,7 +283,7 @@ function accountAnswers({ accounts }: Parts): Answers<`account${string}`> {
   };
 }
 
-function tokenAnswers(parts: Parts, { app }: App): Answers<`token${string}` | "pair"> {
+function tokenAnswers(parts: Parts, { servers }: App): Answers<`token${string}` | "pair"> {
   const { settings, tokens } = parts;
   return {
     pair: () => newCode(parts),
@@ -298,7 +298,7 @@ function tokenAnswers(parts: Parts, { app }: App): Answers<`token${string}` | "p
     },
     // While this process does not listen, another one may do so at that address.
     "token/own": async () =>
-      settings.auth === "off" || !app.server ? null : { token: tokens.own, origin: localUrl(settings) },
+      settings.auth === "off" || !servers.http ? null : { token: tokens.own, origin: localUrl(settings) },
   };
 }
 

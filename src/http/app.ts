@@ -1,13 +1,12 @@
 import { Elysia } from "elysia";
 import { isLinkLocal, parseAddress } from "../base/address.ts";
-import { boundSendBuffers } from "../system/listening-socket.ts";
 import { AccountRequests } from "./account-requests.ts";
 import { Bodies } from "./bodies.ts";
 import { Clients } from "./clients.ts";
 import { docsRoute } from "./docs.ts";
 import type { Domain } from "./domain.ts";
 import { answerTo } from "./errors.ts";
-import { EventSockets, type SocketData } from "./event-sockets.ts";
+import { EventSockets } from "./event-sockets.ts";
 import { followMessages } from "./messages.ts";
 import { isSecure } from "./origin.ts";
 import { type Next, type PipelineOptions, pipelineFor } from "./pipeline.ts";
@@ -15,6 +14,7 @@ import { register } from "./register.ts";
 import { PAGES, routesOf } from "./routes.ts";
 import { accessOf } from "./rules.ts";
 import { refusalOverHttp } from "./secure-page.ts";
+import { nativeRoutesOf, type Server, serve } from "./server.ts";
 import { followTraffic } from "./traffic.ts";
 import { Unread } from "./unread.ts";
 
@@ -28,7 +28,6 @@ export interface Options extends Omit<PipelineOptions, "https" | "clients" | "bo
 }
 
 export type App = ReturnType<typeof createApp>;
-export type Server = Bun.Server<SocketData>;
 
 /** What belongs to the interface itself. */
 type Made = "gate" | "accountRequests" | "eventSockets" | "serverOf" | "readings" | "clients" | "bodies";
@@ -42,11 +41,11 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
     followTraffic: followTraffic.bind(null, gateway),
   };
   const eventSockets = new EventSockets(source, fault, gate.tokens);
-  const secure: { server: Server | null } = { server: null };
-  const https = () => (options.https === null ? null : (secure.server?.port ?? "down"));
+  const servers: Record<"http" | "https", Server | null> = { http: null, https: null };
+  const https = () => (options.https === null ? null : (servers.https?.port ?? "down"));
   const clients = new Clients((address, link) => gateway.devices.roster.senderAt(address, link));
   const bodies = new Bodies(clients);
-  const serverOf = (request: Request) => (isSecure(request) ? secure.server : app.server);
+  const serverOf = (request: Request) => servers[isSecure(request) ? "https" : "http"];
   const isUnderWay = (request: Request) => serverOf(request)?.requestIP(request) != null;
   const unread = new Unread(clients, isUnderWay);
   const pipeline = pipelineFor({ ...options, clients, bodies, unread, https });
@@ -56,15 +55,6 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
     nativeStaticResponse: false,
     // Without this, a one-letter Host makes every path 404.
     handler: { standardHostname: false },
-    serve: {
-      development: false,
-      // Two gateways on one port would share the requests between them.
-      reusePort: false,
-      // Bun answers a body over its limit with an empty 413 before any hook runs; the limit is in `body.ts`.
-      maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-      // A connect may wait for another connect's handshake before its own; Bun counts that as idle.
-      idleTimeout: IDLE_SECONDS,
-    },
   });
   app
     .wrap((next) => async (request: Request) => {
@@ -91,18 +81,8 @@ export function createApp(gateway: Omit<Domain, Made>, options: Options) {
     ...gateway,
     ...{ gate, accountRequests, serverOf, eventSockets, clients, bodies, readings: new Map() },
   });
-  // Otherwise the first request would wait for it. `listen` would do it again.
-  app.compile();
-  app.compile = () => app;
-  return { app, eventSockets, secure };
+  return { app, routes: nativeRoutesOf(app), eventSockets, servers };
 }
-
-const IDLE_SECONDS = 60;
-/**
- * Of one connection, in the kernel. Without it the kernel takes up to 4 MiB for each client that does not read, and one turn of
- * the event loop copies as much for each one that does.
- */
-export const SEND_BUFFER_BYTES = 65_536;
 
 /** The peer's address; a link-local one with its interface, because it is unique only on its link. */
 async function peerOf(found: Bun.SocketAddress | null, { interfaceOf }: Options): Promise<string | null> {
@@ -111,21 +91,17 @@ async function peerOf(found: Bun.SocketAddress | null, { interfaceOf }: Options)
   return `${found.address}%${(await interfaceOf(found.address, found.port)) ?? ""}`;
 }
 
-/** Starts to listen; throws if the address is in use. Port 0 means any free port. */
+/** Listens for HTTP. Throws if the address is in use; port 0 means any free port. */
 export function listen(
-  { app, eventSockets }: App,
+  app: App,
   hostname: string,
   port: number,
 ): { port: number; stop: () => Promise<void> } {
-  // Elysia's own handlers would parse what clients send and keep the whole request in memory for each socket.
-  app.listen({ hostname, port, websocket: eventSockets.handlers });
-  const server = app.server;
-  if (server?.port === undefined) throw new Error("the HTTP server is not listening");
-  boundSendBuffers(server.port, SEND_BUFFER_BYTES);
-  eventSockets.start(server);
+  const { server, port: listensAt } = serve(app, { hostname, port });
+  app.servers.http = server;
   const stop = () => {
-    eventSockets.stop();
+    app.eventSockets.stop();
     return server.stop(true);
   };
-  return { port: server.port, stop };
+  return { port: listensAt, stop };
 }

@@ -1,7 +1,7 @@
 import { createSecureContext } from "node:tls";
 import type { KeyedCertificate } from "../certificates/certificate.ts";
-import { boundSendBuffers } from "../system/listening-socket.ts";
-import { type App, SEND_BUFFER_BYTES, type Server } from "./app.ts";
+import type { App } from "./app.ts";
+import { serve } from "./server.ts";
 
 /** Those with forward secrecy and authenticated encryption (RFC 9325, section 4.2). All of TLS 1.3's are such. */
 const CIPHERS = ["AES128-GCM-SHA256", "CHACHA20-POLY1305", "AES256-GCM-SHA384"]
@@ -27,47 +27,26 @@ export class HttpsListener {
     // Before the former one ends.
     createSecureContext(tls);
     this.retire();
-    const { app, eventSockets, secure } = this.app;
-    const options = { hostname: this.hostname, port: this.port, tls, websocket: eventSockets.handlers };
-    secure.server = serverWith(app, options);
-    this.port = secure.server.port ?? this.port;
-    boundSendBuffers(this.port, SEND_BUFFER_BYTES);
-    eventSockets.start(secure.server);
+    const { server, port } = serve(this.app, { hostname: this.hostname, port: this.port, tls });
+    this.app.servers.https = server;
+    this.port = port;
   }
 
   /** The port at which it listens; null if it does not. */
   get listensAt(): number | null {
-    return this.app.secure.server?.port ?? null;
+    return this.app.servers.https?.port ?? null;
   }
 
   async stop(): Promise<void> {
-    const { secure } = this.app;
-    await secure.server?.stop(true);
-    secure.server = null;
+    const { servers } = this.app;
+    await servers.https?.stop(true);
+    servers.https = null;
   }
 
   private retire(): void {
-    const { eventSockets, secure } = this.app;
-    const former = secure.server;
-    secure.server = null;
+    const { eventSockets, servers } = this.app;
+    const former = servers.https;
+    servers.https = null;
     void former?.stop(false).then(() => eventSockets.end(former));
-  }
-}
-
-/**
- * A second server with the same routes. Elysia knows no such thing: it gives its routes to Bun each time it listens,
- * takes the latest server for its own, and waits for the end of the process to stop that.
- */
-function serverWith(app: App["app"], options: Parameters<App["app"]["listen"]>[0]): Server {
-  const first = app.server;
-  const waiting = new Set(process.listeners("beforeExit"));
-  try {
-    app.listen(options);
-    if (app.server === null || app.server === first) throw new Error("the HTTPS server is not listening");
-    return app.server;
-  } finally {
-    app.server = first;
-    for (const each of process.listeners("beforeExit"))
-      if (!waiting.has(each)) process.removeListener("beforeExit", each);
   }
 }

@@ -61,6 +61,14 @@ async function over(socket: tls.TLSSocket, bytes: Uint8Array): Promise<Answer> {
   return answerFrom(Buffer.concat(received).toString());
 }
 
+test("every path is the same over HTTPS, also one that ends in a slash or that nothing answers", async () => {
+  for (const path of ["/health", "/swagger", "/swagger/", "/api/nothing", "/api/status/"]) {
+    const [secured, plain] = [await send("GET", path), await home.send("GET", path)];
+    expect([path, secured.status, secured.text]).toEqual([path, plain.status, plain.text]);
+  }
+  expect((await send("GET", "/swagger/")).status).toBe(200);
+});
+
 test("HTTPS answers as HTTP does, with the same checks, limits and headers", async () => {
   for (const path of ["/api/status", "/health", "/api/nothing"]) {
     const [plain, secured] = [await home.send("GET", path), await send("GET", path)];

@@ -45,7 +45,7 @@ function start(files: typeof FILES | typeof OWN) {
 
 /** The fingerprint of the certificate that a client gets. */
 async function shown(): Promise<string> {
-  const port = home.app.secure.server?.port ?? 0;
+  const port = home.app.servers.https?.port ?? 0;
   const socket = tls.connect({ host: "127.0.0.1", port, rejectUnauthorized: false });
   await new Promise((done) => socket.once("secureConnect", done));
   const { fingerprint256 } = socket.getPeerCertificate();
@@ -85,13 +85,13 @@ test("the gateway's own certificate has its names and its address on the LAN, an
 test("it is renewed without a restart, a month before its end, at the same port", async () => {
   const { https } = start(OWN);
   await https.started;
-  const [first, port] = [await shown(), home.app.secure.server?.port];
+  const [first, port] = [await shown(), home.app.servers.https?.port];
   const { notAfter } = factsOf(https.status().certificate?.pem ?? "");
   home.host.setClock(notAfter - 29 * DAY_MS);
   await home.pass(60_000);
   await until(() => https.status().certificate?.fingerprint !== first);
   expect(await shown()).toBe(https.status().certificate?.fingerprint ?? "");
-  expect(home.app.secure.server?.port).toBe(port);
+  expect(home.app.servers.https?.port).toBe(port);
   expect((await home.send("GET", "/health")).text).toBe("healthy");
 });
 
