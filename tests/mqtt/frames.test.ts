@@ -1,7 +1,10 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import fc from "fast-check";
 import { generate } from "mqtt-packet";
 import { Frames } from "../../src/mqtt/frames.ts";
+import { slow } from "../fast.ts";
+
+const { test } = slow;
 
 const publish = (bytes: number) =>
   generate({ cmd: "publish", topic: "t", payload: Buffer.alloc(bytes), qos: 0, retain: false, dup: false });

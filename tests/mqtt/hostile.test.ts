@@ -1,9 +1,12 @@
-import { afterEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, expect, setDefaultTimeout } from "bun:test";
 import fc from "fast-check";
 import { generate } from "mqtt-packet";
 import { Connection } from "../../src/mqtt/connection.ts";
+import { slow } from "../fast.ts";
 import { FloodingBroker } from "./flooding-broker.ts";
 import { Shown } from "./shown.ts";
+
+const { test } = slow;
 
 setDefaultTimeout(60_000);
 

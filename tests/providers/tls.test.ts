@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
@@ -12,6 +12,7 @@ import type { Send } from "../../src/system/host.ts";
 import { ask } from "../../src/system/https.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { ip } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { makeSignedCertificate } from "../system/certificate.ts";
 import { failure, Home } from "./home.ts";
 import { FakeIvpn, ID } from "./ivpn/site.ts";
@@ -19,6 +20,8 @@ import { serveProvider } from "./mullvad/server.ts";
 import { FakeNord, TOKEN } from "./nordvpn/site.ts";
 import { BERLIN, FakePia, PASSWORD, USER } from "./pia/site.ts";
 import type { FakeSite } from "./site.ts";
+
+const { describe, test } = slow;
 
 const DAY_MS = 86_400_000;
 /** Enough for a request on a busy machine, and short for a server that does not answer. */

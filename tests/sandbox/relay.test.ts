@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { readdirSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { machineIn } from "../../src/sandbox/namespace.ts";
 import { Relay } from "../../src/sandbox/relay.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
+import { slow } from "../fast.ts";
 import { until } from "../rig/tools/until.ts";
+
+const { test } = slow;
 
 const NAME = `pcrelay${process.pid}`;
 const PORT = 30_000 + (process.pid % 2_000);
