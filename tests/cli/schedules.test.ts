@@ -126,3 +126,22 @@ test.each([
   expect(code).not.toBe(0);
   expect(stderr).toContain(`portcullis: ${error}`);
 });
+
+test("device pauses a device for a while and ends the pause, by a schedule that comes once", async () => {
+  expect(await cli("device", "tv", "pause", "2h")).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^TV has no internet until \w{3} \d{4}-\d\d-\d\d \d\d:\d\d\.\n$/i),
+  });
+  expect(home.parts.schedules.list().schedules.find(({ once }) => once !== undefined)).toMatchObject({
+    name: `pause ${TV}`,
+    device: TV,
+    exit: "blocked",
+    active: true,
+  });
+  expect(await cli("device", "tv", "resume")).toMatchObject({
+    code: 0,
+    stdout: expect.stringMatching(/^TV has its own exit again\.\n$/i),
+  });
+  expect((await cli("device", "tv", "pause", "soon")).stderr).toContain("must be such as 30m, 2h");
+  expect((await cli("device", "tv", "resume")).code).not.toBe(0);
+});
