@@ -64,6 +64,13 @@ test(
     await tab.shows("h2", "Remote access is off");
     expect(await remote()).toBe(false);
 
+    await show(tab, "devices");
+    await tab.click("Allow “direct”…");
+    await tab.type("Your passphrase", PASSPHRASE);
+    await tab.click("Allow it");
+    await tab.click("Withdraw “direct”");
+    await tab.shows("main", "Allow “direct”…");
+
     await show(tab, "settings/owner");
     await tab.click("Turn off the kill switch…");
     await tab.shows("dialog", "Your passphrase");
