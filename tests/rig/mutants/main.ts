@@ -52,10 +52,10 @@ console.log(`${sample.length - survivors.size} killed, ${survivors.size} survive
 async function work(): Promise<void> {
   for (const mutant of waiting) {
     const { file, line, before, after, text } = mutant;
-    const passes = await trials.pass(file, text, testsOf(file), MAX_MS);
-    if (passes) survivors.add(mutant);
+    const outcome = await trials.outcome(file, text, testsOf(file), MAX_MS);
+    if (outcome === "survived") survivors.add(mutant);
     const edit = `${JSON.stringify(before)} -> ${JSON.stringify(after)}`;
-    console.log(`${passes ? "SURVIVED" : "killed  "}  ${file}:${line}  ${edit}`);
+    console.log(`${outcome.padEnd(9)}  ${file}:${line}  ${edit}`);
   }
 }
 
@@ -63,7 +63,7 @@ async function work(): Promise<void> {
 async function control(): Promise<void> {
   const [{ file } = { file: "" }] = sample;
   const tests = new Set(sample.flatMap((each) => testsOf(each.file)));
-  if (await trials.pass(file, readFileSync(file, "utf8"), [...tests], MAX_MS)) return;
+  if ((await trials.outcome(file, readFileSync(file, "utf8"), [...tests], MAX_MS)) === "survived") return;
   console.error("Without a mistake, a test fails as well. Run ./scripts/test --fast first.");
   process.exit(1);
 }

@@ -6,13 +6,16 @@ import { join, resolve } from "node:path";
 const BATCH = 12;
 const PRELOAD = join(import.meta.dir, "preload.ts");
 
+/** What hangs may also be a busy machine, so it is told from what a test has noticed. */
+export type Outcome = "survived" | "killed" | "timed out";
+
 /** Texts that take the place of files while tests run. */
 export class Trials implements Disposable {
   readonly #folder = mkdtempSync(join(tmpdir(), "portcullis-mutants-"));
   #made = 0;
 
-  /** Whether all tests pass with another text of the file, each batch within this time. The first to fail ends it. */
-  async pass(file: string, text: string, tests: readonly string[], maxMs: number): Promise<boolean> {
+  /** Runs the tests with another text of the file, each batch within this time. The first to fail ends it. */
+  async outcome(file: string, text: string, tests: readonly string[], maxMs: number): Promise<Outcome> {
     const mutant = join(this.#folder, `${this.#made++}.ts`);
     writeFileSync(mutant, text);
     const argv = [process.execPath, "test", "--bail", "--timeout", String(maxMs), "--preload", PRELOAD];
@@ -23,9 +26,9 @@ export class Trials implements Disposable {
         timeout: maxMs,
         killSignal: "SIGKILL",
       });
-      if ((await child.exited) !== 0) return false;
+      if ((await child.exited) !== 0) return child.signalCode === "SIGKILL" ? "timed out" : "killed";
     }
-    return true;
+    return "survived";
   }
 
   [Symbol.dispose](): void {
