@@ -91,6 +91,20 @@ export function withoutSourceCheck(link: string): Sysctl[] {
   ];
 }
 
+/**
+ * The uplink has its source check again if it was a LAN's interface before. What `accept_local` tells is put back last,
+ * and what new interfaces have is what it had.
+ */
+export async function sourceCheckAgain(host: Pick<Host, "read">, uplink: string | null): Promise<Sysctl[]> {
+  const read = async (path: string) => (await host.read(`/proc/sys/net/ipv4/conf/${path}`))?.trim();
+  if (uplink === null || (await read(`${uplink}/accept_local`)) !== "1") return [];
+  const why = "the uplink is no longer the LAN's";
+  return [
+    { path: `ipv4/conf/${uplink}/rp_filter`, value: (await read("default/rp_filter")) ?? "0", why },
+    { path: `ipv4/conf/${uplink}/accept_local`, value: "0", why },
+  ];
+}
+
 /** A place takes some 400 bytes, and the whole table at most a sixteenth of the memory (nf_conntrack_core.c). */
 const PLACE_BYTES = 400;
 const PART_OF_MEMORY = 16;

@@ -2,7 +2,7 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { HostNetwork } from "../network/host-network.ts";
-import { applySysctls, sysctlsFor } from "../network/sysctls.ts";
+import { applySysctls, sourceCheckAgain, sysctlsFor } from "../network/sysctls.ts";
 import type { Host } from "../system/host.ts";
 import { together } from "./dialer.ts";
 import type { Tunnel } from "./tunnel.ts";
@@ -40,7 +40,9 @@ export class Machine {
   }
 
   async setSysctls(network = this.deps.killSwitch.network): Promise<void> {
-    const changed = await applySysctls(this.deps.host, sysctlsFor(network));
+    const { host } = this.deps;
+    const again = await sourceCheckAgain(host, network.uplink);
+    const changed = await applySysctls(host, [...again, ...sysctlsFor(network)]);
     for (const { path, value, why } of changed) this.deps.log.info(`set net/${path} to ${value}: ${why}`);
   }
 }
