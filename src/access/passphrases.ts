@@ -9,6 +9,7 @@ const KDF = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 const MAX_TRIES = 5;
 /** After so many tries; a person who knows the passphrase does not need more. */
 const TRY_AGAIN_EVERY_MS = 60_000;
+const HELD_MINUTES = MAX_TRIES;
 
 /** What is kept of the passphrase of a new owner. */
 export async function passphraseHash(text: string): Promise<string> {
@@ -23,6 +24,8 @@ export async function passphraseHash(text: string): Promise<string> {
  */
 export class Passphrases {
   private readonly tries = new TokenBucket(MAX_TRIES, TRY_AGAIN_EVERY_MS);
+  /** When the last one came that was not right, on the monotonic clock. */
+  private triedAt = -Infinity;
 
   constructor(
     private readonly clock: Pick<Host, "monotonic">,
@@ -35,12 +38,22 @@ export class Passphrases {
     if (text === undefined) throw refused("required", { field: "passphrase" });
     // Before the first wait, so that many at once are no more tries.
     if (!this.tries.allows(this.clock.monotonic())) throw refused("too_many_passphrases");
+    this.triedAt = this.clock.monotonic();
     const known = this.tokens.passphraseOf(holder.id);
     const isRight = known !== null && (await Bun.password.verify(composed(text), known));
     // The owner may have been removed meanwhile.
-    if (isRight && this.tokens.passphraseOf(holder.id) === known) return;
+    if (isRight && this.tokens.passphraseOf(holder.id) === known) {
+      this.triedAt = -Infinity;
+      return;
+    }
     this.onWrong(holder);
     throw refused("owner_passphrase_wrong");
+  }
+
+  /** Throws until all tries are there again: a restart would give them to whoever has a stolen token. */
+  assertNoneCounts(): void {
+    if (this.clock.monotonic() - this.triedAt < HELD_MINUTES * TRY_AGAIN_EVERY_MS)
+      throw refused("passphrase_tried", { minutes: HELD_MINUTES });
   }
 }
 

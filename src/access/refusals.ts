@@ -8,5 +8,8 @@ export const refused = refusals({
       "is wrong, was used, or is older than {minutes} minutes; for another one, on the gateway: sudo portcullis pair",
   },
   "forbidden: passphrase": { owner_passphrase_wrong: "is wrong; nothing was changed" },
-  rate_limited: { too_many_passphrases: "too many passphrases: try again in a minute" },
+  rate_limited: {
+    too_many_passphrases: "too many passphrases: try again in a minute",
+    passphrase_tried: "a wrong passphrase came, so nothing restarts yet: try again in {minutes} minutes",
+  },
 });

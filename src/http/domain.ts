@@ -74,7 +74,7 @@ export interface Domain {
   notifications: Notifications;
   tokens: Tokens;
   pairing: Pick<Pairing, "use">;
-  passphrases: Pick<Passphrases, "confirm">;
+  passphrases: Pick<Passphrases, "confirm" | "assertNoneCounts">;
   rootCommands: Pick<RootCommands, "setUp" | "checkUpdate" | "update">;
   operatorSwitch: Pick<OperatorSwitch, "turn">;
   backups: Backups;

@@ -178,6 +178,7 @@ export const ownerRoutes = [
       const settings = Object.keys(body)
         .filter((name) => name !== "mqtt_password")
         .join(", ");
+      domain.passphrases.assertNoneCounts();
       await told(domain, request, { what: "settings", settings }, () =>
         domain.rootCommands.setUp(flagsOf(body), body.mqtt_password),
       );
@@ -197,6 +198,7 @@ export const ownerRoutes = [
     ),
     run: async (domain, { request, body: { release, install = false } }) => {
       domain.serverOf(request)?.timeout(request, ANSWER_WITHIN_SECONDS);
+      if (install) domain.passphrases.assertNoneCounts();
       const said = printed.read(await domain.rootCommands.checkUpdate(release));
       if (said === null) throw refused("internal_error");
       const { current, offered, newer, notes } = said;

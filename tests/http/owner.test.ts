@@ -212,6 +212,40 @@ test("what opens the kill switch asks for the passphrase once more; a wrong one 
   expect(await opened()).toEqual([false, false, true]);
 });
 
+test("no restart gives back the tries of a wrong passphrase, nor of one that is still read", async () => {
+  const token = await owner();
+  const { rootCommands } = secure.home.parts;
+  let restarts = 0;
+  rootCommands.setUp = async () => void restarts++;
+  rootCommands.update = async () => void restarts++;
+  const told = { current: "0.1.0", offered: "0.2.0", newer: true, notes: "Faster." };
+  rootCommands.checkUpdate = async () => JSON.stringify(told);
+  const setting = () => send("PUT", "/api/owner/settings", { auth: "off" }, token);
+  const update = () =>
+    send("POST", "/api/owner/update", { release: "https://example.org/1/", install: true }, token);
+  const turnOff = (passphrase: string) =>
+    send("PUT", "/api/owner/killswitch", { on: false, passphrase }, token);
+  const statuses = async () => [(await setting()).status, (await update()).status, restarts];
+  expect(await statuses()).toEqual([200, 200, 2]);
+  expect((await turnOff("a guess of a thief")).status).toBe(403);
+  expect(await statuses()).toEqual([429, 429, 2]);
+  await secure.home.pass(5 * 60_000);
+  expect(await statuses()).toEqual([200, 200, 4]);
+  const { verify } = Bun.password;
+  let read: number[] = [];
+  Bun.password.verify = async (...given: Parameters<typeof verify>) => {
+    read = await statuses();
+    return verify(...given);
+  };
+  try {
+    expect((await turnOff(PASSPHRASE)).status).toBe(200);
+  } finally {
+    Bun.password.verify = verify;
+  }
+  expect(read).toEqual([429, 429, 4]);
+  expect(await statuses()).toEqual([200, 200, 6]);
+});
+
 test("the passphrase of another owner is not this one's, and one that was removed meanwhile opens nothing", async () => {
   const laptop = await owner();
   const code = secure.home.parts.pairing.start();
