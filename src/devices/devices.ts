@@ -216,11 +216,11 @@ export class Devices {
 
   private exitsChanged(before: Decisions, after: Decisions): void {
     for (const change of directChanges(before, after)) this.deps.alarm("direct_changed", change);
+    const isNetworkChanged = !Bun.deepEquals(before.networks, after.networks);
     // No device need have it for now.
-    if (!Bun.deepEquals(defaultExitOf(before), defaultExitOf(after))) this.touch(EVERYBODY_ELSE);
-    if (Bun.deepEquals(before.networks, after.networks)) return;
-    this.touch(EVERYBODY_ELSE);
-    this.rows.touch(this.roster.ids);
+    if (isNetworkChanged || !Bun.deepEquals(defaultExitOf(before), defaultExitOf(after)))
+      this.touch(EVERYBODY_ELSE);
+    if (isNetworkChanged) this.rows.touch(this.roster.ids);
   }
 
   /** The exits that can be given now. */

@@ -27,7 +27,7 @@ describe("without a direct device", () => {
   });
 });
 
-test("the routing rules send the mark to the machine's own routes or nowhere, ahead of the tunnels", () => {
+test("the routing rules send the mark to the machine's own routes or nowhere, and none before them to a tunnel", () => {
   const mark = `fwmark 0x104f/0x${MARK_MASK.toString(16)}`;
   expect(directRules(direct)).toEqual([
     { family: 4, priority: 55, text: `${mark} lookup main` },
@@ -35,8 +35,14 @@ test("the routing rules send the mark to the machine's own routes or nowhere, ah
     { family: 4, priority: 57, text: `${mark} unreachable` },
     { family: 6, priority: 57, text: `${mark} unreachable` },
   ]);
-  const exits = rulesFor(NETWORK).filter(({ text }) => /^fwmark \S+ lookup 205/.test(text));
-  expect(exits.every(({ priority }) => priority > 57)).toBe(true);
+  const earlier = rulesFor(NETWORK).filter(({ priority }) => priority < 57);
+  const exits = earlier.flatMap(
+    ({ text }) => /^fwmark (\S+)\/(\S+) (?:lookup 205|unreachable)/.exec(text) ?? [],
+  );
+  expect(exits.length).toBeGreaterThan(0);
+  const marks = exits.filter((each) => each.startsWith("0x")).map(Number);
+  for (let at = 0; at < marks.length; at += 2)
+    expect(Number(MARK) & Number(marks[at + 1])).not.toBe(Number(marks[at]));
 });
 
 test("only what has the mark passes between the LAN and the uplink, and back only what belongs to it", () => {

@@ -23,9 +23,16 @@ export function addCommands(program: Command, addKillSwitch: () => void): void {
   const groups: Record<string, ((program: Command) => void)[]> = {
     Tunnels: [addTunnelCommands],
     Servers: [addServerCommands, addServersUpdate],
-    Devices: [addDeviceCommands, addForwardCommands, addRemoteCommands],
+    Devices: [addDeviceCommands],
     Rules: [addDestinationCommands, addScheduleCommands, addDnsCommand],
-    Gateway: [addHistoryCommand, addCheckCommand, addHttpsCommand, addLogsCommand],
+    Gateway: [
+      addForwardCommands,
+      addRemoteCommands,
+      addHistoryCommand,
+      addCheckCommand,
+      addHttpsCommand,
+      addLogsCommand,
+    ],
     // They use the operator's socket, or the database directly.
     "As root": [
       addKillSwitch,
