@@ -19,9 +19,10 @@ import {
   permitPublicNeighbours,
   permitUplinkNeighbours,
 } from "./link.ts";
-import { among, byFamily, chain, fromHosts, namesOf, outsideOf } from "./match.ts";
+import { among, byFamily, chain, fromHosts, MID_STREAM, namesOf, outsideOf } from "./match.ts";
 import {
   closedChain,
+  endFormer,
   forwardBetween,
   intoOthersChain,
   permitFromClosed,
@@ -46,8 +47,6 @@ import { fromPublic, permitRefusals, refuse } from "./strangers.ts";
 import { permitExemptions, permitLookups, permitTooLong, permitWireGuard } from "./uplink.ts";
 
 const TO_LAN = "to_lan";
-/** TCP packets that are not the first of a connection. */
-const MID_STREAM = "ct state new tcp flags & (fin | syn | rst | ack) != syn";
 
 /** To this machine. */
 export function input(policy: Policy): string[] {
@@ -194,6 +193,7 @@ export function output(policy: Policy): string {
     ...permitExemptions("out", policy),
     ...tunnels.slice(0, 1).flatMap((tunnel) => permitRedirectedDns(tunnel, policy)),
     ...lans.flatMap((lan) => [
+      ...endFormer(policy, lan),
       ...refuseClearDns(lan),
       ...permitToLan(lan),
       permitDhcpClients("out", lan),

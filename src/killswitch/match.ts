@@ -8,6 +8,9 @@ export const WIREGUARD = "@th,64,32 { 0x01000000, 0x02000000, 0x03000000, 0x0400
 /** Queries to a resolver. */
 export const DNS = "meta l4proto { tcp, udp } th dport 53";
 
+/** TCP packets that are not the first of a connection. */
+export const MID_STREAM = "ct state new tcp flags & (fin | syn | rst | ack) != syn";
+
 /** A chain without a head is not hooked: a rule of another chain leads there. */
 export function chain(name: string, head: string | null, rules: readonly string[]): string {
   const lines = [...(head === null ? [] : [head]), ...rules];

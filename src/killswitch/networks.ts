@@ -2,7 +2,7 @@ import { addressOf, familyOf, isLinkLocal, type Prefix } from "../base/address.t
 import type { Lan } from "../network/lan.ts";
 import { LAN_TABLE, ROUTED_TABLE } from "../network/slot.ts";
 import { TO_RESOLVER } from "./dns.ts";
-import { byFamily, chain, fromHosts } from "./match.ts";
+import { byFamily, chain, fromHosts, MID_STREAM } from "./match.ts";
 import type { Policy } from "./policy.ts";
 import { PRIORITY, type Rule } from "./routing-rules.ts";
 import { refuse } from "./strangers.ts";
@@ -29,6 +29,16 @@ export function refuseFromClosed(policy: Policy): string[] {
   return closedIn(policy)
     .flatMap((lan) => fromHosts(lan))
     .flatMap((from) => refuse('comment "a network without the gateway\'s page"', `${from} `));
+}
+
+/**
+ * What the gateway still sends on a connection from before would begin a new one, to which the device's packets are
+ * answers. The reset ends it. A resolver's answers are in no connection, because its queries are in their exit's zone.
+ */
+export function endFormer(policy: Policy, lan: Lan): string[] {
+  if (usesPage(policy, lan)) return [];
+  const end = 'reject with tcp reset comment "connections from before the page was closed"';
+  return [`oifname "${lan.interface}" ${MID_STREAM} tcp sport != { 53, 853 } ${end}`];
 }
 
 /** DNS, DHCP, and answers to what the gateway has begun. A redirected query has the port of its device. */
