@@ -131,7 +131,7 @@ test("a disconnect ends a test whose name nobody answers for", async () => {
 });
 
 test("a test may be silent for longer than other requests", async () => {
-  const server = home.app.app.server;
+  const server = home.app.servers.http;
   if (server === null) throw new Error("it does not listen");
   const timeout = spyOn(server, "timeout");
   await measure({ url: URL_ASKED });

@@ -32,6 +32,7 @@ test("the workflows have no logic of their own: after their setup they run scrip
     "scripts/test",
     "scripts/worlds",
     "scripts/prove",
+    "scripts/bench",
     "scripts/leaks",
     "scripts/signed-tag",
     "scripts/release",
