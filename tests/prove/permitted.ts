@@ -9,7 +9,7 @@ import { atLeast, atMost, both, either, FALSE, masked, no, same, type Term, with
 
 // What a policy permits on the uplink, besides what devices send: of the gateway's own, and to its sockets.
 
-/** The gateway's own on the uplink, as it leaves. */
+/** The gateway's own on the uplink, as it leaves. Its port is the socket's: masquerading may choose another one. */
 export function isPermitted(policy: Policy, p: Packet): Term {
   const { endpoints, lookups, exemptions, routers = [], remote } = policy;
   const isMarked = (mark: number, mask = MARK_MASK) => same(masked(p.mark, mask), mark);
@@ -28,11 +28,11 @@ export function isPermitted(policy: Policy, p: Packet): Term {
   const socket =
     remote === undefined || remote.through !== null
       ? FALSE
-      : both(isMarked(REMOTE_MARK), isProtocol(p, UDP), same(p.sport, remote.port), isMessage(p));
+      : both(isMarked(REMOTE_MARK), isProtocol(p, UDP), same(p.start.sport, remote.port), isMessage(p));
   const lookUps = lookups.map(({ resolvers, sourcePort }) =>
     both(
       isProtocol(p, UDP),
-      same(p.sport, sourcePort),
+      same(p.start.sport, sourcePort),
       same(p.dport, 53),
       isOneOf(p.dst, resolvers, p.family),
     ),
@@ -40,7 +40,7 @@ export function isPermitted(policy: Policy, p: Packet): Term {
   const exempt = exemptions.map(({ addresses, port, sourcePort }) =>
     both(
       isProtocol(p, TCP),
-      same(p.sport, sourcePort),
+      same(p.start.sport, sourcePort),
       same(p.dport, port),
       isOneOf(p.dst, addresses, p.family),
     ),
@@ -53,7 +53,7 @@ export function isPermitted(policy: Policy, p: Packet): Term {
       both(
         isOneOf(p.dst, ["239.255.255.250"], p.family),
         same(p.dport, 1900),
-        same(p.sport, policy.searchPort ?? 0),
+        same(p.start.sport, policy.searchPort ?? 0),
       ),
     ),
   );
