@@ -25,7 +25,7 @@ export class Pairing {
 
   constructor(
     private readonly clock: Pick<Host, "monotonic">,
-    /** Called when so many wrong codes came that the right one no longer counts. */
+    /** Called when wrong guesses have ended the code. */
     private readonly onGuessed: (by: string) => void,
   ) {}
 
@@ -37,7 +37,7 @@ export class Pairing {
     return `${text.slice(0, CHARACTERS / 2)}-${text.slice(CHARACTERS / 2)}`;
   }
 
-  /** Does the work for whoever has the code, which is used up unless the work fails. `by` is who asks. */
+  /** Uses the code up and does the work; if that fails, the code can be used again. `by` is the client's address. */
   async use<T>(given: string, by: string, work: () => Promise<T>): Promise<T> {
     const code = this.taken(given, by);
     try {

@@ -7,9 +7,10 @@ import type { TokenHolder, Tokens } from "./tokens.ts";
 /** For machines with little memory (OWASP Password Storage Cheat Sheet). A thread does the work: the service goes on. */
 const KDF = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 const MAX_TRIES = 5;
-/** After so many tries; a person who knows the passphrase does not need more. */
+/** Once these are used up, one more a minute. */
 const TRY_AGAIN_EVERY_MS = 60_000;
-const HELD_MINUTES = MAX_TRIES;
+/** All tries are there again then. */
+const HELD_MS = MAX_TRIES * TRY_AGAIN_EVERY_MS;
 
 /** What is kept of the passphrase of a new owner. */
 export async function passphraseHash(text: string): Promise<string> {
@@ -36,7 +37,7 @@ export class Passphrases {
   /** Throws unless it is the passphrase of this owner, who is still one. */
   async confirm(holder: TokenHolder, text: string | undefined): Promise<void> {
     if (text === undefined) throw refused("required", { field: "passphrase" });
-    // Before the first wait, so that many at once are no more tries.
+    // Before the first wait, so that requests at once do not share a try.
     if (!this.tries.allows(this.clock.monotonic())) throw refused("too_many_passphrases");
     this.triedAt = this.clock.monotonic();
     const known = this.tokens.passphraseOf(holder.id);
@@ -50,10 +51,10 @@ export class Passphrases {
     throw refused("owner_passphrase_wrong");
   }
 
-  /** Throws until all tries are there again: a restart would give them to whoever has a stolen token. */
+  /** Throws while a wrong passphrase counts. A restart forgets it, and would give a thief of a token all tries again. */
   assertNoneCounts(): void {
-    if (this.clock.monotonic() - this.triedAt < HELD_MINUTES * TRY_AGAIN_EVERY_MS)
-      throw refused("passphrase_tried", { minutes: HELD_MINUTES });
+    if (this.clock.monotonic() - this.triedAt < HELD_MS)
+      throw refused("passphrase_tried", { minutes: HELD_MS / 60_000 });
   }
 }
 

@@ -1,19 +1,21 @@
-import { familyOf } from "../base/address.ts";
+import { contains, familyOf } from "../base/address.ts";
 import { among, byFamily, chain, headerOf } from "./match.ts";
 import { type FirewallTunnel, MAIN, type Policy } from "./policy.ts";
 
 /**
  * Applies to the first packet of each connection from outside. The tunnel's rules have given it its mark and its zone.
  */
-export function leadForwards({ forwards, lans, remote }: Policy): string[] {
+export function leadForwards({ forwards, lans, remote, addresses }: Policy): string[] {
   if (forwards.length === 0) return [];
   const from = among("iifname", [...new Set(forwards.map((each) => each.interface))]);
-  const inside = [...lans.flatMap(({ prefixes }) => prefixes), ...(remote?.networks ?? [])];
-  const ofLan = byFamily("saddr", [...new Set(inside)]);
+  const prefixes = [...new Set([...lans.flatMap((lan) => lan.prefixes), ...(remote?.networks ?? [])])];
+  // The kernel does not check sources there. A device's answer to one of these would end at the gateway.
+  const own = addresses.filter((address) => !prefixes.some((prefix) => contains(prefix, address)));
+  const inside = byFamily("saddr", [...own, ...prefixes]);
   return [
     chain("forwarded_ports", "type nat hook prerouting priority dstnat - 5; policy accept;", [
       ...from.flatMap((tunnels) =>
-        ofLan.map((sender) => `${tunnels} ${sender} drop comment "no host of the LAN is behind a tunnel"`),
+        inside.map((sender) => `${tunnels} ${sender} drop comment "nothing of the home is behind a tunnel"`),
       ),
       ...forwards.map(({ interface: from, protocol, inside, to, port }) => {
         const family = familyOf(to);

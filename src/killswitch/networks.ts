@@ -50,7 +50,7 @@ export function closedChain(policy: Policy): string[] {
       ...(policy.resolver === undefined
         ? []
         : [
-            'meta l4proto { tcp, udp } ct direction original ct status dnat accept comment "redirected queries"',
+            'meta l4proto { tcp, udp } ct direction original ct status dnat ct original proto-dst 53 accept comment "redirected queries"',
           ]),
       'udp dport { 67, 547 } accept comment "DHCP"',
       'icmp type echo-request accept comment "whether the gateway is there"',

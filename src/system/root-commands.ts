@@ -32,13 +32,19 @@ export class RootCommands {
   /** Tries what `setup` would do, and throws why it would not; then starts it. The service is restarted soon after. */
   setUp(flags: readonly string[], mqttPassword?: string): Promise<void> {
     return this.alone(async () => {
-      const file = join(this.stateDir, "mqtt.password");
-      const given = mqttPassword === undefined ? flags : [...flags, "--mqtt-password-file", file];
-      const words = [OWN_LAYOUT.command, "--yes", ...given];
-      if (mqttPassword !== undefined) await writeFile(file, `${mqttPassword}\n`, { mode: 0o600 });
+      // Of its own, because a change from before may still read its file.
+      const file = join(this.stateDir, `mqtt-password-${crypto.randomUUID()}`);
+      const isSecret = mqttPassword !== undefined;
+      const words = [
+        OWN_LAYOUT.command,
+        "--yes",
+        ...flags,
+        ...(isSecret ? ["--mqtt-password-file", file] : []),
+      ];
+      if (isSecret) await writeFile(file, `${mqttPassword}\n`, { mode: 0o600 });
       try {
         await this.run([...words, "--dry-run"]);
-        await this.start(words, [`ExecStopPost=-/bin/rm -f ${file}`]);
+        await this.start(words, isSecret ? [`ExecStopPost=-/bin/rm -f ${file}`] : []);
       } catch (error) {
         await rm(file, { force: true });
         throw error;

@@ -15,7 +15,7 @@ import {
 } from "../rig/tools/packet.ts";
 import { until } from "../rig/tools/until.ts";
 import { POLICIES } from "./example.ts";
-import { inNamespace } from "./namespace.ts";
+import { CONNECTED, inNamespace } from "./namespace.ts";
 
 // Whoever sends what is too long for a link further on learns it: the gateway's own errors leave only as far as this.
 
@@ -28,14 +28,7 @@ const PORT = 40_000;
 
 /** The gateway of the connected policy, without its routing rules, so that only the firewall blocks. */
 const LINKS = [
-  ...["lan0", "up0", "wg0"].flatMap((name, at) => [
-    `link add ${name} type veth peer name peer${at}`,
-    `link set ${name} up`,
-    `link set peer${at} up`,
-  ]),
-  ...["192.168.7.1/24 dev lan0", "192.168.8.2/24 dev up0", "10.64.0.2/32 dev wg0"].map(
-    (address) => `address add ${address}`,
-  ),
+  ...CONNECTED,
   ...["fd00:7::1/64 dev lan0 nodad", "fd00:8::2/64 dev up0 nodad", "fd00:64::2/128 dev wg0 nodad"].map(
     (address) => `address add ${address}`,
   ),

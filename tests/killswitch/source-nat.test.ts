@@ -7,23 +7,13 @@ import { inject } from "../rig/tools/injector.ts";
 import { datagramFrame } from "../rig/tools/packet.ts";
 import { until } from "../rig/tools/until.ts";
 import { POLICIES } from "./example.ts";
-import { inNamespace } from "./namespace.ts";
+import { CONNECTED, inNamespace } from "./namespace.ts";
 
 const PATIENCE_MS = 180_000;
 const KNOCK = `${import.meta.dir}/../../tests/rig/tools/connection-attempt.ts`;
 
 /** The gateway of the connected policy, without its routing rules, so that only the firewall blocks. */
-const LINKS = [
-  ...["lan0", "up0", "wg0"].flatMap((name, at) => [
-    `link add ${name} type veth peer name peer${at}`,
-    `link set ${name} up`,
-    `link set peer${at} up`,
-  ]),
-  ...["192.168.7.1/24 dev lan0", "192.168.8.2/24 dev up0", "10.64.0.2/32 dev wg0"].map(
-    (address) => `address add ${address}`,
-  ),
-  "route add default via 192.168.8.1",
-];
+const LINKS = [...CONNECTED, "route add default via 192.168.8.1"];
 
 /** As a container engine adds it, and a count of the DNS queries that leave by the uplink. */
 const otherAt = (priority: string) => `table ip other {

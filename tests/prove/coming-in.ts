@@ -138,7 +138,7 @@ function toRoad(walks: Walks, { uplink, remote }: Policy, family: Family): Quest
 }
 
 /** What a forwarded port leads to a device, and errors about that. */
-function isForwarded({ forwards }: Policy, packet: Packet, from: string): Term {
+function isForwarded({ forwards, addresses }: Policy, packet: Packet, from: string): Term {
   const own = forwards.filter((each) => each.interface === from && familyOf(each.to) === packet.family);
   if (own.length === 0) return FALSE;
   const led = own.map(({ protocol, inside, to, port }) =>
@@ -149,7 +149,9 @@ function isForwarded({ forwards }: Policy, packet: Packet, from: string): Term {
       same(packet.dport, port),
     ),
   );
-  return either(...led, isState(packet, "related"));
+  // A device's answer to one of the gateway's addresses would end at the gateway.
+  const isOwn = both(packet.isFirst, isOneOf(packet.start.src, addresses, packet.family));
+  return both(either(...led, isState(packet, "related")), no(isOwn));
 }
 
 function isKnownAnswer(packet: Packet): Term {
