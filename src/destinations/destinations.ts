@@ -148,7 +148,7 @@ export class Destinations {
       isListed,
       exitOf: (id) => devices.exitOf(id),
       nameOf: (id) => devices.nameOf(id),
-      roadExitOf: (id) => this.roadExitOf(id),
+      remoteExitOf: (id) => this.remoteExitOf(id),
       ownerOf: (prefix) => killSwitch.ownerOf(prefix),
       isOpen: (exit) => killSwitch.isOpen(exit),
       rowOf: (rule) => this.rowOf(rule),
@@ -248,12 +248,12 @@ export class Destinations {
       isUnsaved: this.names.isUnsaved,
       ownerOf: (prefix) => killSwitch.ownerOf(prefix),
       nameOf: (id) => devices.nameOf(id) || id,
-      isServed: (id) => this.roadExitOf(id) === null && !isOutside(devices.exitOf(id)),
+      isServed: (id) => this.remoteExitOf(id) === null && !isOutside(devices.exitOf(id)),
     });
   }
 
   /** The exit of a remote device; null for others. */
-  private roadExitOf(id: DeviceId): Exit | null {
+  private remoteExitOf(id: DeviceId): Exit | null {
     return this.deps.killSwitch.remote?.devices.find((device) => device.id === id)?.exit ?? null;
   }
 

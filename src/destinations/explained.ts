@@ -30,7 +30,7 @@ interface Facts {
   exitOf: (id: DeviceId) => string;
   nameOf: (id: DeviceId) => string | null;
   /** The exit of a remote device; null for others. */
-  roadExitOf: (id: DeviceId) => Exit | null;
+  remoteExitOf: (id: DeviceId) => Exit | null;
   ownerOf: (prefix: Prefix) => string | null;
   isOpen: (exit: Exit) => boolean;
   rowOf: (rule: Rule) => Destination;
@@ -150,19 +150,19 @@ function ofResolver(
 }
 
 /** Whether the gateway's resolver answers the device. */
-function isServed({ id, own }: Sender, { roadExitOf }: Facts): boolean {
-  return roadExitOf(id) === null && !isOutside(own);
+function isServed({ id, own }: Sender, { remoteExitOf }: Facts): boolean {
+  return remoteExitOf(id) === null && !isOutside(own);
 }
 
 /** The exit that holds, whether it carries traffic, and what to do if not. */
 function wayOf(
   holds: Match<HostName | Prefix> | null,
   { id, own }: Sender,
-  { isOpen, roadExitOf, stands }: Facts,
+  { isOpen, remoteExitOf, stands }: Facts,
 ): { exit: Exit; open: boolean; advice: string | null } {
   const exit: Exit = holds?.rule.exit ?? parseExit(own) ?? { to: "blocked" };
-  const road = roadExitOf(id);
-  if (isOutsideExit(exit) && road !== null && !isOutsideExit(road))
+  const remote = remoteExitOf(id);
+  if (isOutsideExit(exit) && remote !== null && !isOutsideExit(remote))
     return { exit, open: false, advice: stands ? NOT_ON_THE_ROAD : NOT_IN_KERNEL };
   const open = isOpen(exit);
   return { exit, open, advice: stands ? adviceOf(exit, open, holds?.rule ?? null) : NOT_IN_KERNEL };

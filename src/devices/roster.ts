@@ -208,9 +208,9 @@ export class Roster {
   /** Where traffic is counted. */
   get links(): Links {
     const { remote } = this.deps;
-    const road = remote.ids.length === 0 ? null : remote.link;
+    const remoteLink = remote.ids.length === 0 ? null : remote.link;
     const networks = this.networks.prefixes.toSorted((a, b) => lengthOf(b) - lengthOf(a));
-    return { lans: this.lanLinks, remote: road, uplink: this.uplink, networks };
+    return { lans: this.lanLinks, remote: remoteLink, uplink: this.uplink, networks };
   }
 
   /** The device that a counter counts for. */

@@ -17,15 +17,15 @@ export function byDestination(policy: Policy, family: Family): string[] {
 
 /** The same for packets of remote devices. */
 export function byDestinationFromRemote(policy: Policy): string[] {
-  return FAMILIES.flatMap((family) => jumpTo(scopesOf(policy, family).road, family));
+  return FAMILIES.flatMap((family) => jumpTo(scopesOf(policy, family).remote, family));
 }
 
 /** The chains of these rules. A packet that has found its exit never comes back for another one. */
 export function destinationChains(policy: Policy): string[] {
   const { destinations = [] } = policy;
   const scopes = FAMILIES.flatMap((family) => {
-    const { lan, road, owners, devices, unblocked, all } = scopesOf(policy, family);
-    return [lan, road, ...owners.values(), devices, unblocked, all];
+    const { lan, remote, owners, devices, unblocked, all } = scopesOf(policy, family);
+    return [lan, remote, ...owners.values(), devices, unblocked, all];
   }).filter(isUsed);
   const used = new Map(scopes.map(({ name, rules }) => [name, rules]));
   return [
@@ -42,7 +42,7 @@ interface Scope {
 
 interface Scopes {
   lan: Scope;
-  road: Scope;
+  remote: Scope;
   /** For networks behind routers, and for remote devices, that have rules of their own. */
   owners: ReadonlyMap<Prefix, Scope>;
   /** For the devices that are known by their MAC addresses. */
@@ -69,8 +69,8 @@ function makeScopes(policy: Policy, family: Family): Scopes {
   const devices = ofDevices(unblocked, policy, family);
   const owners = ofOwners(all, policy, family);
   const lan = fromLan({ all, unblocked, devices, owners }, policy, family);
-  const road = fromRemote({ all, owners }, policy, family);
-  return { lan, road, owners, devices, unblocked, all };
+  const remote = fromRemote({ all, owners }, policy, family);
+  return { lan, remote, owners, devices, unblocked, all };
 }
 
 function isUsed({ rules }: Scope): boolean {

@@ -138,10 +138,10 @@ export class KillSwitch {
     const policy = mergedPolicy(this.parts, this.countedIn(this.network));
     const owner = overlapOf(prefix, this.countedIn(this.network), []);
     const [behind] = policy.routed.filter((network) => overlap(network.prefix, prefix));
-    const [road] = (policy.remote?.networks ?? []).filter((network) => overlap(network, prefix));
+    const [remote] = (policy.remote?.networks ?? []).filter((network) => overlap(network, prefix));
     if (owner !== null) return owner;
     if (behind !== undefined) return `the network ${behind.prefix} behind another router`;
-    return road === undefined ? null : `the remote devices, ${road}`;
+    return remote === undefined ? null : `the remote devices, ${remote}`;
   }
 
   /** Whether something carries what is to go through this exit. */

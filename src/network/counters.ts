@@ -91,12 +91,12 @@ ${rulesOf(countingRules(links, from, to))}  }
 
 /** A packet between a remote device and the LAN counts for both devices. */
 function countingRules({ lans, remote, uplink, networks }: Links, from: string[], to: string[]): string[] {
-  const byRoad = remote === null ? [] : remoteRules(remote);
+  const byRemote = remote === null ? [] : remoteRules(remote);
   // On an interface that is also the uplink, the connection tells answers of the internet from what the LAN sends.
   const answers =
     uplink !== null && lans.includes(uplink) ? to.map((link) => `iifname "${uplink}" ${link}`) : [];
   return [
-    ...byRoad,
+    ...byRemote,
     ...answers.flatMap(repliesTo),
     ...answers.map((link) => `${link} ct direction reply goto inward`),
     ...networks.flatMap((each) =>

@@ -68,14 +68,14 @@ export interface Limiting {
 export function limitingOf(limited: readonly Limited[], inside: readonly string[]): Limiting {
   const others = limited.find(({ number }) => number === OTHERS) ?? NO_OTHERS;
   const all = [others, ...limited.filter((each) => each !== others)];
-  const road = limited.filter(({ mac, number }) => mac === null && number !== OTHERS);
+  const remote = limited.filter(({ mac, number }) => mac === null && number !== OTHERS);
   return {
     objects: new Map([...all.flatMap(limitsOf), ...all.flatMap(quotaOf)]),
     chains: new Map([
       ...all.flatMap((each) => chainsOf(each, others)),
-      ...commonChains(inside, road.length > 0),
+      ...commonChains(inside, remote.length > 0),
     ]),
-    maps: new Map(mapsOf(all, road)),
+    maps: new Map(mapsOf(all, remote)),
   };
 }
 
@@ -260,7 +260,7 @@ function quotaRule(each: Limited, others: Limited, way: Direction): string[] {
 
 function mapsOf(
   all: readonly Limited[],
-  road: readonly Limited[],
+  remote: readonly Limited[],
 ): Named<{ type: string; elements: ReadonlyMap<string, string> }> {
   const own = all.filter(({ number }) => number !== OTHERS);
   const map = (name: string, type: string, elements: Named<string>) =>
@@ -276,8 +276,8 @@ function mapsOf(
       "ether_addr : verdict",
       own.flatMap(({ number, mac }) => (mac === null ? [] : [[mac, chainUp(number)] as const])),
     ),
-    map("road_4", "ipv4_addr : verdict", ownersOf(road, 4, chainUp)),
-    map("road_6", "ipv6_addr : verdict", ownersOf(road, 6, chainUp)),
+    map("road_4", "ipv4_addr : verdict", ownersOf(remote, 4, chainUp)),
+    map("road_6", "ipv6_addr : verdict", ownersOf(remote, 6, chainUp)),
     map("to_4", "ipv4_addr : mark", []),
     map("to_6", "ipv6_addr : mark", []),
   ];

@@ -213,8 +213,8 @@ test("encrypted queries that began before the gateway's own resolver are over, b
   expect(over(encrypted(), { ...POLICY, resolver })).toBe(true);
   expect(over(outward(), { ...POLICY, resolver })).toBe(false);
   const { remote } = POLICIES.remote;
-  const [{ addresses: [onRoad = HOST] = [] } = {}] = remote?.devices ?? [];
-  expect(over(encrypted(onRoad), { ...POLICY, ...(remote && { remote }), resolver })).toBe(false);
+  const [{ addresses: [remoteAddress = HOST] = [] } = {}] = remote?.devices ?? [];
+  expect(over(encrypted(remoteAddress), { ...POLICY, ...(remote && { remote }), resolver })).toBe(false);
 });
 
 test("one from the internet is over once its forward leads elsewhere, or there is none", () => {

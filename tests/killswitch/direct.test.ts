@@ -105,8 +105,8 @@ test("with the kill switch off, a direct device alone needs a table", () => {
 });
 
 describe("remote devices", () => {
-  const road = POLICIES["remote-direct"];
-  const text = rulesetOf(road);
+  const remote = POLICIES["remote-direct"];
+  const text = rulesetOf(remote);
 
   test("only direct ones get the mark, each with its own zone, and whatever else gets there is dropped", () => {
     const rules = rulesOf("exit_direct_remote", text).map((rule) => rule.replace(/ comment .*/, ""));
@@ -164,7 +164,7 @@ describe("remote devices", () => {
   });
 
   test("without a carrier they are blocked, and nothing has the mark", () => {
-    const offline = rulesetOf({ ...road, online: false });
+    const offline = rulesetOf({ ...remote, online: false });
     expect(offline).not.toContain(MARK);
     expect(offline).toContain("ip saddr { 10.200.7.4, 10.200.7.5, 10.200.7.6 } goto exit_blocked");
   });

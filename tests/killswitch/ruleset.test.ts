@@ -240,9 +240,9 @@ const WITHOUT_REMOTE = fc.record({
 });
 
 const POLICY = fc.tuple(WITHOUT_REMOTE, remote(), resolver()).map(
-  ([policy, road, own]): Policy => ({
+  ([policy, remote, own]): Policy => ({
     ...policy,
-    ...(road && { remote: road }),
+    ...(remote && { remote: remote }),
     ...(own && { resolver: own }),
   }),
 );

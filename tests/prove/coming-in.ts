@@ -84,8 +84,8 @@ export function comesIn(walks: Walks, policy: Policy, family: Family): Question[
   return [
     ...answers,
     ...across,
-    ...(remote === undefined ? [] : fromRoad(walks, policy, family, remote.interface)),
-    ...toRoad(walks, policy, family),
+    ...(remote === undefined ? [] : fromRemote(walks, policy, family, remote.interface)),
+    ...toRemote(walks, policy, family),
   ];
 }
 
@@ -103,37 +103,37 @@ export function comesInUnmarked(walks: Walks, policy: Policy, family: Family): Q
 }
 
 /** (e) A remote device reaches the LAN only if it may, and no other remote device; the LAN only answers. */
-function fromRoad(walks: Walks, policy: Policy, family: Family, road: string): Question[] {
+function fromRemote(walks: Walks, policy: Policy, family: Family, link: string): Question[] {
   const may = (policy.remote?.devices ?? []).filter(({ lan }) => lan).flatMap(({ addresses }) => addresses);
   return [
     ...lanNames(policy).flatMap((lan) => {
-      const [there, back] = [walks.forwarded(family, road, lan), walks.forwarded(family, lan, road)];
+      const [there, back] = [walks.forwarded(family, link, lan), walks.forwarded(family, lan, link)];
       // With one card, what is direct leaves there as well.
       const isDirect = lan === policy.uplink ? hasExit(policy, there.packet, "direct") : FALSE;
       return [
         asked(
           "e",
-          `${road} > ${lan}`,
+          `${link} > ${lan}`,
           there,
           both(no(isOneOf(there.packet.start.src, may, family)), no(isDirect)),
         ),
-        asked("e", `${lan} > ${road}`, back, no(isKnownAnswer(back.packet))),
+        asked("e", `${lan} > ${link}`, back, no(isKnownAnswer(back.packet))),
       ];
     }),
-    asked("e", `${road} > ${road}`, walks.forwarded(family, road, road), TRUE),
+    asked("e", `${link} > ${link}`, walks.forwarded(family, link, link), TRUE),
   ];
 }
 
 /** (e) What is for a remote device never leaves by the uplink: with one card, that is where the LAN is. */
-function toRoad(walks: Walks, { uplink, remote }: Policy, family: Family): Question[] {
+function toRemote(walks: Walks, { uplink, remote }: Policy, family: Family): Question[] {
   if (uplink === null || remote === undefined) return [];
   const networks = remote.networks.filter((network) => familyOf(network) === family);
   return walks.links
     .filter((link) => link !== "lo")
     .map((from) => {
       const walk = walks.forwarded(family, from, uplink);
-      const isForRoad = either(...networks.map((network) => isIn(walk.packet.dst, network)));
-      return asked("e", `${from} > ${uplink}, for the road`, walk, isForRoad);
+      const isForRemote = either(...networks.map((network) => isIn(walk.packet.dst, network)));
+      return asked("e", `${from} > ${uplink}, for remote devices`, walk, isForRemote);
     });
 }
 
