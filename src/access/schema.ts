@@ -52,18 +52,36 @@ export const TokenRequest = objectOf({
   read_only: Type.Optional(READ_ONLY),
 });
 
+/** A new owner. */
+const OWNER_REQUEST = {
+  name: Type.String({ description: "of this browser, such as laptop" }),
+  passphrase: Type.String({
+    maxLength: 1_024,
+    description: "at least 8 characters; asked for again by what opens the kill switch",
+  }),
+};
+
 /** Body of POST /api/owner/pair. */
 export const PairingRequest = objectOf({
   code: Type.String({
     maxLength: 64,
     description: "as `portcullis pair` prints it; valid once, for ten minutes",
   }),
-  name: Type.String({ description: "of this browser, such as laptop" }),
-  passphrase: Type.String({
-    maxLength: 1_024,
-    description: "at least 8 characters; asked for again by what opens the kill switch",
+  ...OWNER_REQUEST,
+});
+
+/** Body of POST /api/owner/claim. */
+export const ClaimRequest = objectOf(OWNER_REQUEST);
+
+/** GET /api/owner/claim. */
+export const ClaimStatus = objectOf({
+  claim: enumOf(["open", "over", "none"], {
+    description:
+      "`open` for the first browser, in the first minutes of a flashed image; `over` once they or the claim are past; `none` for a gateway that was set up in a terminal",
   }),
 });
+export type ClaimStatus = Static<typeof ClaimStatus>;
+export type ClaimState = ClaimStatus["claim"];
 
 /** A token that was just made. Its text is shown only this once. */
 export const NewToken = objectOf({

@@ -93,6 +93,7 @@ function secondOf(parts: Needs): Part[] {
       run: (signal) => (settings.portMapping ? portMapping.watch(signal) : undefined),
     },
     { name: "tokens", run: (signal) => parts.tokens.watch(signal) },
+    { name: "claim", run: (signal) => parts.claim.watch(signal) },
     { name: "forwards", reload: () => forwards.reload(), run: (signal) => forwards.watch(signal) },
     { name: "schedules", reload: () => schedules.reload(), run: (signal) => schedules.watch(signal) },
   ];

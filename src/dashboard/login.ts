@@ -1,7 +1,7 @@
-import type { NewToken } from "../access/schema.ts";
+import type { ClaimState, ClaimStatus, NewToken } from "../access/schema.ts";
 import type { Given } from "../http/forms.ts";
 import { refresh } from "./answers.ts";
-import { change } from "./api.ts";
+import { change, read } from "./api.ts";
 import { say } from "./language.ts";
 import { needsToken } from "./store.ts";
 import { bearing, forgetToken, type Keep, keepToken, keptToken } from "./token.ts";
@@ -36,6 +36,20 @@ export async function becomeOwner(given: Given<"pairing">): Promise<void> {
   const { token } = await change<NewToken>("POST", "owner/pair", given);
   useToken(token, "browser");
   void refresh("tokens");
+}
+
+/** Makes this browser the first owner's of a flashed gateway. */
+export async function claimGateway(given: Given<"claim">): Promise<void> {
+  const { token } = await change<NewToken>("POST", "owner/claim", given);
+  useToken(token, "browser");
+}
+
+/** Whether this gateway may be claimed; over HTTP it is not said. */
+export function claimState(): Promise<ClaimState> {
+  return read<ClaimStatus>("owner/claim").then(
+    ({ claim }) => claim,
+    () => "none",
+  );
 }
 
 const NOT_VALID = say("This token is not valid, or was removed.");

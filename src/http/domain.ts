@@ -1,4 +1,5 @@
 import type { Server } from "bun";
+import type { Claim } from "../access/claim.ts";
 import type { Pairing } from "../access/pairing.ts";
 import type { Passphrases } from "../access/passphrases.ts";
 import type { Tokens } from "../access/tokens.ts";
@@ -73,6 +74,7 @@ export interface Domain {
   accountRequests: AccountRequests;
   notifications: Notifications;
   tokens: Tokens;
+  claim: Pick<Claim, "state" | "assertOpen" | "use">;
   pairing: Pick<Pairing, "use">;
   passphrases: Pick<Passphrases, "confirm" | "assertNoneCounts">;
   rootCommands: Pick<RootCommands, "setUp" | "checkUpdate" | "update">;

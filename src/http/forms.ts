@@ -1,5 +1,5 @@
 import { type Static, type TObject, Type } from "typebox";
-import { PairingRequest, TokenRequest } from "../access/schema.ts";
+import { ClaimRequest, PairingRequest, TokenRequest } from "../access/schema.ts";
 import { DestinationBody } from "../destinations/schema.ts";
 import { DeviceChange } from "../devices/schema.ts";
 import { GivenQuota, Rate } from "../devices/values.ts";
@@ -32,6 +32,7 @@ const FORMS = {
   backup: BackupRequest,
   blockedNames: DnsListsBody,
   blockList: DnsListsBody.properties.lists.items,
+  claim: ClaimRequest,
   destination: DestinationBody,
   device: DeviceChange,
   file: ImportedConfig,

@@ -1,6 +1,7 @@
 import { accessRoutes } from "./access.ts";
 import { accountRoutes } from "./accounts.ts";
 import { backupRoutes } from "./backups.ts";
+import { claimRoutes } from "./claim.ts";
 import { dashboardRoutes } from "./dashboard.ts";
 import { destinationRoutes } from "./destinations.ts";
 import { deviceRoutes, networkRoute, networkRoutes } from "./devices.ts";
@@ -55,6 +56,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     ...tokenRoutes,
     ...backupRoutes,
     ...accessRoutes,
+    ...claimRoutes,
     ...ownerRoutes,
     pageRoute,
     metricsRoute,

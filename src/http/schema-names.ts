@@ -1,6 +1,8 @@
 import {
   Access,
   Auth,
+  ClaimRequest,
+  ClaimStatus,
   NewToken,
   PairingRequest,
   ShownToken,
@@ -233,6 +235,8 @@ export const SCHEMAS = {
   RestoreResult,
   Access,
   Auth,
+  ClaimRequest,
+  ClaimStatus,
   PairingRequest,
   KillSwitchRequest,
   DirectRequest,

@@ -117,6 +117,8 @@ export interface Host {
   now(): number;
   /** Milliseconds on a clock that never jumps. */
   monotonic(): number;
+  /** Milliseconds since the machine has started. */
+  age(): number;
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
   /** Lets the event loop go round once: whatever is due runs first. */
   nextTurn(): Promise<void>;

@@ -1,4 +1,5 @@
 import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
+import { uptime } from "node:os";
 import type { Address } from "../base/address.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
@@ -288,6 +289,10 @@ export class LinuxHost implements Host {
 
   monotonic(): number {
     return performance.now();
+  }
+
+  age(): number {
+    return 1_000 * uptime();
   }
 
   nextTurn(): Promise<void> {

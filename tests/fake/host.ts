@@ -340,6 +340,10 @@ export class FakeHost implements Host, Internet {
     return this.clock.monotonic();
   }
 
+  age(): number {
+    return this.clock.monotonic();
+  }
+
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     this.onEvent("sleep");
     if (!signal?.aborted && !this.patient) this.clock.elapse(ms);

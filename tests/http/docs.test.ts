@@ -93,6 +93,8 @@ const ENDPOINTS = [
   "post /api/restore",
   "get /api/access",
   "get /api/https",
+  "get /api/owner/claim",
+  "post /api/owner/claim",
   "post /api/owner/pair",
   "put /api/owner/remote",
   "put /api/owner/direct",

@@ -1,4 +1,6 @@
-import { rmSync } from "node:fs";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { CLAIM_FILE } from "../../src/access/claim.ts";
 import { type Parts, partsOn } from "../../src/app/parts.ts";
 import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { type App, createApp, listen, type Options } from "../../src/http/app.ts";
@@ -76,6 +78,7 @@ export class Home {
     options: Partial<Options> = {},
     files: Record<string, string> = {},
     auth: Settings["auth"] = "off",
+    claim?: string,
   ): Promise<Home> {
     const host = new FakeHost(UP_MS);
     host.patient = true;
@@ -83,6 +86,7 @@ export class Home {
     host.links.get("lan0")?.addresses.push("192.168.7.1/24", "fe80::1/64");
     for (const [path, text] of Object.entries({ ...FILES, ...files })) host.files.set(path, text);
     const stateDir = newDirectory();
+    if (claim !== undefined) writeFileSync(join(stateDir, CLAIM_FILE), claim);
     const parts = await partsOn(host, { ...SETTINGS, stateDir, auth });
     await parts.tunnels.start(parts.catalogue);
     return new Home(host, parts, stateDir, options);

@@ -368,3 +368,47 @@ test("neither code, nor passphrase, nor token gets into logs, events, alerts or 
   ])
     expect(texts).not.toContain(secret);
 });
+
+/** A home whose gateway was flashed. */
+async function flashed(claim = "open\n"): Promise<void> {
+  await secure.stop();
+  secure = await SecureHome.start("on", { claim });
+}
+
+const claim = (name: string, passphrase = PASSPHRASE) =>
+  send("POST", "/api/owner/claim", { name, passphrase });
+const claimable = async () => (await send("GET", "/api/owner/claim")).json.claim;
+
+test("the first browser claims a flashed gateway over HTTPS without a code or token, and nobody after it", async () => {
+  await flashed();
+  expect(await claimable()).toBe("open");
+  expect((await claim("laptop", "short")).json.error).toStartWith("passphrase: ");
+  expect((await claim("a/b")).status).toBe(400);
+  const { status, json } = await claim("laptop");
+  expect([status, json.owner, json.token]).toEqual([200, true, expect.stringMatching(TOKEN)]);
+  const off = { on: false, passphrase: PASSPHRASE };
+  expect((await send("PUT", "/api/owner/killswitch", off, json.token)).json).toEqual({ success: true });
+  expect((await claim("phone")).json.error).toStartWith("a browser can claim this gateway once");
+  expect(await claimable()).toBe("over");
+  expect(await secure.alerts(bearing(json.token))).toContainEqual(expect.stringContaining("laptop"));
+});
+
+test("over HTTP nobody claims a flashed gateway, nor learns whether it can be claimed", async () => {
+  await flashed();
+  const body = JSON.stringify({ name: "laptop", passphrase: PASSPHRASE });
+  expect((await secure.home.send("POST", "/api/owner/claim", body)).status).toBe(403);
+  expect((await secure.home.send("GET", "/api/owner/claim")).status).toBe(403);
+  expect(await claimable()).toBe("open");
+});
+
+test("ten minutes after power-on a flashed gateway is nobody's to claim", async () => {
+  await flashed();
+  await secure.home.pass(10 * 60_000);
+  expect((await claim("laptop")).status).toBe(403);
+  expect(await claimable()).toBe("over");
+});
+
+test("a gateway that was set up in a terminal cannot be claimed", async () => {
+  expect(await claimable()).toBe("none");
+  expect((await claim("laptop")).status).toBe(403);
+});

@@ -20,9 +20,13 @@ export class SecureHome {
 
   static async start(
     auth: Settings["auth"] = "off",
-    { files = {}, port = 5443 }: { files?: Record<string, string>; port?: number | null } = {},
+    {
+      files = {},
+      port = 5443,
+      claim,
+    }: { files?: Record<string, string>; port?: number | null; claim?: string } = {},
   ): Promise<SecureHome> {
-    const home = await Home.start({ https: port }, files, auth);
+    const home = await Home.start({ https: port }, files, auth, claim);
     const https = new HttpsListener(home.app, "127.0.0.1", 0);
     https.use(CERTIFICATE);
     return new SecureHome(home, https);

@@ -1,7 +1,9 @@
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import type { ClaimState } from "../../access/schema.ts";
 import { knownOf, useAnswer } from "../answers.ts";
 import { say } from "../language.ts";
-import { logIn, logOut } from "../login.ts";
+import { later } from "../later.tsx";
+import { claimState, logIn, logOut } from "../login.ts";
 import { needsToken } from "../store.ts";
 import { type Keep, keptToken } from "../token.ts";
 import { Command } from "./command.tsx";
@@ -13,11 +15,20 @@ import type { Option } from "./option.ts";
 
 /** All that someone sees who may not read. */
 export function LoginPage() {
+  const [claim, setClaim] = useState<ClaimState>("none");
+  useEffect(() => void claimState().then(setClaim), []);
   return (
     <main class="login">
       <section class="card">
-        <h1>{say("Log in")}</h1>
-        <LoginForm />
+        <h1>{claim === "open" ? say("Welcome") : say("Log in")}</h1>
+        {claim === "open" ? <ClaimForm /> : <LoginForm />}
+        {claim === "over" && (
+          <p class="quiet">
+            {say(
+              "This gateway was claimed, or its first ten minutes are over. To claim it again, put an empty file named claim on the first partition of its card, and turn it on with that.",
+            )}
+          </p>
+        )}
       </section>
       <Languages />
     </main>
@@ -36,6 +47,8 @@ export function LoginDialog() {
     </Dialog>
   );
 }
+
+const ClaimForm = later((views) => views.ClaimForm);
 
 const KEEPS: readonly Option<Keep>[] = [
   { value: "tab", text: say("Until this tab is closed") },

@@ -3,6 +3,7 @@
  * sooner. `later.tsx` loads it.
  */
 
+export { ClaimForm } from "../parts/claim.tsx";
 export { WgEasyClients } from "../parts/wg-easy.tsx";
 export { Account } from "./account.tsx";
 export { Checks } from "./checks.tsx";

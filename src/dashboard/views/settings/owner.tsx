@@ -6,6 +6,7 @@ import { becomeOwner } from "../../login.ts";
 import { Button } from "../../parts/button.tsx";
 import { Command } from "../../parts/command.tsx";
 import { Form } from "../../parts/form.tsx";
+import { NEW_OWNER_ROWS } from "../../parts/new-owner.ts";
 import { passphraseFault } from "../../parts/new-passphrase.ts";
 import { OnceMore } from "../../parts/once-more.tsx";
 
@@ -33,13 +34,7 @@ function Pair() {
         of="pairing"
         rows={{
           code: { label: say("Code"), hint: say("It is valid for ten minutes, and for one browser.") },
-          name: { label: say("Name of this browser"), hint: say("Such as laptop.") },
-          passphrase: {
-            label: say("New passphrase"),
-            hint: say("You are asked for it before something leaves outside the tunnel."),
-            type: "password",
-          },
-          again: { label: say("Once more"), type: "password", required: true },
+          ...NEW_OWNER_ROWS,
         }}
         check={passphraseFault}
         work={({ code, name, passphrase }) => becomeOwner({ code, name, passphrase })}
