@@ -59,7 +59,7 @@ function notificationsOn(
     ...{ host, store, log, hostname: hostname(), addresses: settings.notify },
     send: httpsClient.sendWithin,
     isOpenTo: (target) => httpsClient.isOpenTo(target),
-    headline: () => overview.headline(voiceIn(LANGUAGE.read(store))),
+    headline: async () => (await overview.verdict(voiceIn(LANGUAGE.read(store))))?.title ?? null,
     onChange: (change) => alerts.raise("notifications_changed", change),
   });
 }

@@ -1,5 +1,6 @@
 import { faultOf, knownOf, useAnswer } from "./answers.ts";
 import type { Known } from "./sentence.ts";
+import { servedSentence } from "./served.ts";
 import { connection } from "./store.ts";
 import { hasSent } from "./traffic.ts";
 
@@ -10,6 +11,7 @@ export function useKnown(): Known {
   const devices = useAnswer("devices");
   return {
     connection: connection.value,
+    served: servedSentence(),
     status: knownOf(useAnswer("status")),
     tunnels: knownOf(tunnels)?.tunnels ?? null,
     devices: knownOf(devices),

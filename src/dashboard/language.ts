@@ -1,6 +1,8 @@
 import { signal } from "@preact/signals";
+import { isOf, LANGUAGE_COOKIE, languageFor } from "../shared/languages.ts";
 import { type Counting, formatMessage, type Message, parseMessage } from "../shared/message-format.ts";
 import { keyOf, type PackedCatalogue, unpack } from "../shared/message-key.ts";
+import { drawn } from "./drawn.ts";
 import { LANGUAGES, type Language } from "./languages/all.ts";
 
 /**
@@ -8,9 +10,15 @@ import { LANGUAGES, type Language } from "./languages/all.ts";
  * has. Its messages are here before anything that imports this file runs, so a constant may be `say(…)`, too.
  */
 
-const KEY = "portcullis-language";
 /** A gateway that does not answer in time leaves the page in English. */
 const CATALOGUE_WITHIN_MS = 5_000;
+
+// Tests have no browser.
+declare const document: { cookie: string } | undefined;
+const browser = typeof document === "undefined" ? { cookie: "" } : document;
+
+/** The longest for which browsers keep a cookie. */
+const CHOICE_SECONDS = 400 * 24 * 3_600;
 
 const ENGLISH = "en";
 const chosen = offered(kept());
@@ -20,7 +28,8 @@ export const language: Language = chosen ?? wished();
 /** The reader's locale for times and numbers; undefined is the browser's. */
 export const LOCALE = localeOf(language);
 
-const packed = await loaded<PackedCatalogue>(language.catalogue);
+/** Everything waits for this file, so it waits for the first look, too. */
+const [packed] = await Promise.all([loaded<PackedCatalogue>(language.catalogue), drawn()]);
 const catalogue = packed && unpack(packed);
 
 /** What the gateway tells, by the keys of its rows; null until it is there. */
@@ -102,14 +111,10 @@ function toldBy(catalogue: ReadonlyMap<string, string> | null, key: string, args
   return typeof said === "string" ? said : null;
 }
 
-/** Keeps the choice, for when the page is loaded again: constants have texts, too. */
+/** Keeps the choice, for when the page is loaded again: constants have texts, and the gateway writes some, too. */
 export function choose({ code }: Language): void {
-  try {
-    if (code === wished().code) localStorage.removeItem(KEY);
-    else localStorage.setItem(KEY, code);
-  } catch {
-    // A browser that keeps nothing has the language that it wishes.
-  }
+  const seconds = code === wished().code ? 0 : CHOICE_SECONDS;
+  browser.cookie = `${LANGUAGE_COOKIE}=${code}; Path=/; SameSite=Lax; Max-Age=${seconds}`;
 }
 
 interface Parsed {
@@ -160,28 +165,17 @@ async function loaded<T>(file: string | null): Promise<T | null> {
 }
 
 function wished(): Language {
-  const found = wishes().flatMap((tag) => LANGUAGES.find((each) => isOf(tag, each)) ?? []);
-  return found[0] ?? (offered(ENGLISH) as Language);
+  return offered(languageFor(wishes())) as Language;
 }
 
 function wishes(): readonly string[] {
   return typeof navigator === "undefined" ? [] : (navigator.languages ?? []);
 }
 
-/** Whether a tag such as `de-AT` is of the language, in the same script: `zh-TW` is not simplified Chinese. */
-function isOf(tag: string, { code }: Language): boolean {
-  try {
-    const [one, two] = [new Intl.Locale(tag).maximize(), new Intl.Locale(code).maximize()];
-    return one.language === two.language && one.script === two.script;
-  } catch {
-    return false;
-  }
-}
-
 /** A reader who has English for want of another language keeps the own times and numbers. */
 function localeOf({ code }: Language): string | undefined {
   if (chosen === undefined && code === ENGLISH) return undefined;
-  return wishes().find((tag) => isOf(tag, language)) ?? (code === ENGLISH ? "en-GB" : code);
+  return wishes().find((tag) => isOf(tag, language.code)) ?? (code === ENGLISH ? "en-GB" : code);
 }
 
 function offered(code: string | null): Language | undefined {
@@ -189,9 +183,5 @@ function offered(code: string | null): Language | undefined {
 }
 
 function kept(): string | null {
-  try {
-    return localStorage.getItem(KEY);
-  } catch {
-    return null;
-  }
+  return new RegExp(`\\b${LANGUAGE_COOKIE}=(\\w+)`).exec(browser.cookie)?.[1] ?? null;
 }

@@ -1,6 +1,7 @@
 import type { EventMessage } from "../http/event.ts";
 import { apply, endReads, refreshAll } from "./answers.ts";
 import { mayRead } from "./login.ts";
+import { outdateServed } from "./served.ts";
 import { connection, isLost, needsToken } from "./store.ts";
 import { keptToken, protocolsWith } from "./token.ts";
 import { forgetRates, recordTraffic } from "./traffic.ts";
@@ -10,12 +11,16 @@ import { forgetRates, recordTraffic } from "./traffic.ts";
  * without power or without its cable closes no connection.
  */
 const SILENCE_MS = 2_900;
-const RETRY_MS = 1_000;
+/** A service that starts again answers soon; one that does not is asked less and less often. */
+const FIRST_RETRY_MS = 100;
+const MAX_RETRY_MS = 1_000;
 const ANSWERS_WITHIN_MS = 2_000;
 
 /** When the last message came, in milliseconds since 1970; or when the page was opened. */
 let heard = Date.now();
 let wasLive = false;
+/** Since it was last heard. */
+let attempts = 0;
 
 /** Listens to the gateway's events for as long as the page is open. */
 export function listen(): void {
@@ -23,22 +28,26 @@ export function listen(): void {
     `${location.origin.replace(/^http/, "ws")}/ws?traffic`,
     protocolsWith(keptToken()),
   );
+  let isHeard = false;
   let watch = setTimeout(() => end(), SILENCE_MS);
   const end = () => {
     clearTimeout(watch);
     socket.onmessage = null;
     socket.onclose = null;
     socket.close();
-    lose();
+    lose(isHeard);
   };
   socket.onclose = end;
   socket.onmessage = ({ data }: MessageEvent<string>) => {
     heard = Date.now();
-    const event = JSON.parse(data) as EventMessage;
+    isHeard = true;
+    attempts = 0;
     clearTimeout(watch);
     watch = setTimeout(end, SILENCE_MS);
-    if (event.type === "traffic") recordTraffic(event.payload);
-    else apply(event);
+    const event = JSON.parse(data) as EventMessage;
+    if (event.type === "traffic") return recordTraffic(event.payload);
+    apply(event);
+    outdateServed(event.type === "status_change" ? event.payload.verdict.name : null);
     if (event.type === "status_change") void arrive(socket);
   };
 }
@@ -47,7 +56,7 @@ export function listen(): void {
 async function arrive(socket: WebSocket): Promise<void> {
   if (connection.value.name === "live") return;
   while (!(await refreshAll())) {
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    await rest(MAX_RETRY_MS);
     if (socket.onmessage === null) return;
   }
   if (socket.onmessage === null) return;
@@ -55,26 +64,34 @@ async function arrive(socket: WebSocket): Promise<void> {
   connection.value = { name: "live" };
 }
 
-function lose(): void {
+function lose(wasHeard: boolean): void {
   if (!isLost.value) connection.value = { name: "lost", since: heard };
   endReads();
   forgetRates();
-  void comeBack();
+  void comeBack(wasHeard);
 }
 
 /**
  * Waits until the gateway answers again, and listens again or, if its page is another one now, loads that. A browser
  * does not say why a socket could not be opened: for want of a token, the page asks for one.
  */
-async function comeBack(): Promise<void> {
+async function comeBack(mayListen: boolean): Promise<void> {
   for (;;) {
+    // Not at once in a row: a gateway may answer, and end each socket.
+    if (attempts > 0) await rest(Math.min(MAX_RETRY_MS, FIRST_RETRY_MS * 2 ** (attempts - 1)));
+    attempts += 1;
     const html = await page();
-    if (html !== null && !isThisPage(html)) location.reload();
-    const may = html === null ? null : await mayRead();
+    if (html === null) continue;
+    if (!isThisPage(html)) location.reload();
+    const may = mayListen || (await mayRead());
     if (may === false) await unlocked();
     if (may !== null) return listen();
-    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
   }
+}
+
+/** Pages that have lost the gateway at the same moment do not ask for it together. */
+function rest(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms * (0.5 + Math.random() / 2)));
 }
 
 /** Asks for a token, and resolves when someone has logged in. */

@@ -23,6 +23,8 @@ import { textOf, VOICE } from "./voice.ts";
 /** What is known; null is not known yet. */
 export interface Known {
   connection: Connection;
+  /** What the gateway has said with the page, while that counts. */
+  served?: Sentence | null;
   status: Status | null;
   tunnels: readonly TunnelRow[] | null;
   devices: DeviceList | null;
@@ -51,7 +53,7 @@ export interface Sentence {
 }
 
 export function sentenceOf(known: Known): Sentence {
-  const { connection, status } = known;
+  const { connection, status, served } = known;
   if (connection.name === "lost")
     return {
       tone: "unknown",
@@ -62,12 +64,12 @@ export function sentenceOf(known: Known): Sentence {
       ),
       help: null,
     };
-  if (status === null) return ASKING;
+  if (status === null) return served ?? ASKING;
   const tunnels = known.tunnels?.map((row) => (row.name === "main" ? newest(row, status) : row)) ?? null;
   const facts = { killswitch: killSwitchIn(known, status), tunnels, devices: devicesIn(known) };
   const verdict = verdictOf<TunnelRow>(facts);
   const unread = known.killswitch === null ? known.unread : known.unlisted;
-  if (verdict.name === "unknown" && unread == null) return ASKING;
+  if (verdict.name === "unknown" && unread == null) return served ?? ASKING;
   const { title, short, text, why, ...rest } = textsOf(verdict, aroundIn(known, status));
   return {
     ...rest,

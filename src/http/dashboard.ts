@@ -1,4 +1,5 @@
 import { Type } from "typebox";
+import { firstLook } from "./dashboard/first-look.ts";
 import { NOT_FOUND } from "./errors.ts";
 import { isKnown } from "./etag.ts";
 import { route } from "./route.ts";
@@ -11,7 +12,12 @@ export const dashboardRoutes = [
     path: "/",
     access: "open",
     page: true,
-    run: async (_, { request }) => answerWith((await files()).get(PAGE), "no-cache", request),
+    run: async (domain, { request }) => {
+      const page = (await files()).get(PAGE);
+      if (page === undefined) throw NOT_FOUND;
+      const html = await firstLook(await (await page.plain()).text(), request, domain);
+      return answerWith(fileOf(page.type, Bun.gzipSync(html)), "no-store", request, ownAnswer);
+    },
   }),
   route({
     method: "get",
@@ -62,16 +68,24 @@ async function load(): Promise<ReadonlyMap<string, File>> {
   const { FILES } = await import("./dashboard/files.ts");
   return new Map(
     Object.entries(FILES).map(([name, text]) => {
-      const bytes = Uint8Array.fromBase64(text);
-      const gzip = new Blob([bytes]);
       const type = TYPES[name.replace(/.*\./, "")] ?? "application/octet-stream";
-      const plain = once(async () => new Blob([Bun.gunzipSync(await gzip.bytes())]));
-      return [name, { type, gzip, plain, tag: `"${Bun.hash(bytes).toString(16)}"` }];
+      return [name, fileOf(type, Uint8Array.fromBase64(text))];
     }),
   );
 }
 
-async function answerWith(file: File | undefined, caching: string, request: Request): Promise<Response> {
+function fileOf(type: string, bytes: Uint8Array<ArrayBuffer>): File {
+  const gzip = new Blob([bytes]);
+  const plain = once(async () => new Blob([Bun.gunzipSync(await gzip.bytes())]));
+  return { type, gzip, plain, tag: `"${Bun.hash(bytes).toString(16)}"` };
+}
+
+async function answerWith(
+  file: File | undefined,
+  caching: string,
+  request: Request,
+  answer = sharedAnswer,
+): Promise<Response> {
   if (file === undefined) throw NOT_FOUND;
   const headers = {
     "Content-Type": file.type,
@@ -82,9 +96,11 @@ async function answerWith(file: File | undefined, caching: string, request: Requ
     Vary: "Accept-Encoding",
   };
   if (isKnown(file.tag, request)) return new Response(null, { status: 304, headers });
-  if (!takesGzip(request)) return sharedAnswer(await file.plain(), { headers });
-  return sharedAnswer(file.gzip, { headers: { ...headers, "Content-Encoding": "gzip" } });
+  if (!takesGzip(request)) return answer(await file.plain(), { headers });
+  return answer(file.gzip, { headers: { ...headers, "Content-Encoding": "gzip" } });
 }
+
+const ownAnswer: typeof sharedAnswer = (body, init) => new Response(body, init);
 
 /** RFC 9110, section 12.5.3. `*` counts as no: everyone understands what is not encoded. */
 function takesGzip(request: Request): boolean {

@@ -27,6 +27,11 @@ export class Gate {
     readonly tokens: Pick<Tokens, "find" | "has" | "onRemoved">,
   ) {}
 
+  /** Whether everyone may read what needs no token of its own. */
+  get isOpenToRead(): boolean {
+    return this.auth !== "on";
+  }
+
   /** The answer to a request that may not pass; null for one that may. `now` is in milliseconds. */
   refusalFor(request: Request, client: string, now: number, access: Access, ways: Ways): Response | null {
     const isReading = isReadingOf(request, access);
@@ -69,7 +74,7 @@ export class Gate {
 
   private refusalWithout(isReading: boolean, access: Access): Response | null {
     if (access === "owner") return ownerNeeded();
-    return this.auth === "write" && isReading ? null : unauthorized("token_missing");
+    return this.isOpenToRead && isReading ? null : unauthorized("token_missing");
   }
 }
 

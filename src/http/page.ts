@@ -4,7 +4,7 @@ import { PAGE_ANSWERS } from "../shared/page-answers.ts";
 import { accessRoutes } from "./access.ts";
 import { answers } from "./answers.ts";
 import { destinationRoutes } from "./destinations.ts";
-import { deviceRoutes } from "./devices.ts";
+import { deviceRoutes, networkRoute } from "./devices.ts";
 import { healthRoutes } from "./health.ts";
 import { historyRoutes } from "./history.ts";
 import { refused } from "./refusals.ts";
@@ -14,7 +14,7 @@ import { serverRoutes } from "./servers.ts";
 import { statusRoute, tunnelRoutes } from "./tunnels.ts";
 
 const ROUTES: readonly Route[] = [
-  ...[...accessRoutes, statusRoute, ...tunnelRoutes, ...deviceRoutes, ...healthRoutes],
+  ...[...accessRoutes, networkRoute, statusRoute, ...tunnelRoutes, ...deviceRoutes, ...healthRoutes],
   ...[...destinationRoutes, ...serverRoutes, ...historyRoutes, ...scheduleRoutes],
 ];
 

@@ -7,6 +7,7 @@ export const PAGE_ANSWERS = [
   "events",
   "favourites",
   "killswitch",
+  "network",
   "schedules",
   "servers/counts",
   "status",

@@ -6,6 +6,7 @@ import type { FoundLayers } from "../killswitch/protection.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Voice } from "../shared/saying.ts";
 import { type DeviceFacts, verdictOf } from "../shared/verdict.ts";
+import { type Around, type Tone, textsOf } from "../shared/verdict-texts.ts";
 import { ROOM_FACTS, type SeenGateway } from "./gateway-facts.ts";
 import type { PastConnections } from "./past-connections.ts";
 import type { SavedState } from "./saved-state.ts";
@@ -72,19 +73,16 @@ export class Overview {
     const firewall = found?.layers.find(({ name }) => name === "firewall");
     const read = await main.controller.status(catalogue.current(), state, firewall?.holds);
     const error = read.error ?? savedState.trouble ?? devices.exitsLost ?? alerts.damage;
-    const verdictIn = await this.judged(found, state, error);
+    const { verdict, around: about } = await this.judged(found, state, error);
+    const verdictIn = (voice: Voice) => shownVerdict(verdict, about, voice);
     const around = { ...past, uplink: uplink.quality.shown, ports: forwards.portsOf(main.name) };
     const facts = answerOf(ROOM_FACTS, { ...this.deps, ...around, verdict: verdictIn(ENGLISH) });
     const status: Status = { ...read, error, ...facts };
-    return { status, verdictIn };
+    return { status, verdictIn, tone: textsOf(verdict, about).tone };
   }
 
   /** The verdict on the home while `main` is in this state. */
-  private async judged(
-    found: FoundLayers | null,
-    state: State,
-    error: string | null,
-  ): Promise<(voice: Voice) => Verdict> {
+  private async judged(found: FoundLayers | null, state: State, error: string | null) {
     const { tunnels, devices, destinations } = this.deps;
     const use = await devices.use();
     const trouble = found?.trouble ?? tunnels.fault;
@@ -94,21 +92,20 @@ export class Overview {
       devices: use?.counts[name] ?? 0,
     }));
     const verdict = verdictOf({ killswitch, tunnels: rows, devices: use });
-    const around = {
+    const around: Around = {
       error,
       online: tunnels.main.controller.network.online,
       outside: { devices: found?.direct ?? devices.direct.devices.length, targets: destinations.outside },
     };
-    return (voice) => shownVerdict(verdict, around, voice);
+    return { verdict, around };
   }
 
-  /** The verdict's title; null while it is not known. */
-  async headline(voice: Voice): Promise<string | null> {
-    const verdict = await this.seen().then(
-      ({ verdictIn }) => verdictIn(voice),
-      () => null,
-    );
-    return verdict === null || verdict.name === "unknown" ? null : verdict.title;
+  /** The verdict, and its tone; null while it is not known. */
+  async verdict(voice: Voice): Promise<(Verdict & { tone: Tone }) | null> {
+    const seen = await this.seen().catch(() => null);
+    if (seen === null) return null;
+    const verdict = seen.verdictIn(voice);
+    return verdict.name === "unknown" ? null : { ...verdict, tone: seen.tone };
   }
 
   async rowOf(tunnel: Tunnel, state = tunnel.controller.state): Promise<TunnelRow> {

@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
 import { bundle } from "../../src/http/dashboard/bundle.ts";
+import { PUBLIC } from "../servers/example.ts";
 import { Home } from "./home.ts";
+
+const EVIL = {
+  ...{ hostname: "se-1", country: "Sweden", city: "<img src=x>", ipv4: "192.0.2.1", port: 51820 },
+  public_key: PUBLIC,
+};
 
 let home: Home;
 /** The page's files as they are built again, and their names. */
@@ -78,12 +84,59 @@ test("a browser asks for the page each time, and never again for what it names",
     const { headers } = await home.send("GET", path);
     expect([path, headers.get("cache-control")]).toEqual([
       path,
-      path === "/" ? "no-cache" : "public, max-age=31536000, immutable",
+      path === "/" ? "no-store" : "public, max-age=31536000, immutable",
     ]);
     const tag = headers.get("etag") ?? "";
     const again = await home.send("GET", path, undefined, { "If-None-Match": tag });
     expect([again.status, again.text, again.headers.get("etag")]).toEqual([304, "", tag]);
     expect((await home.send("GET", path, undefined, { "If-None-Match": 'W/"other"' })).status).toBe(200);
+  }
+});
+
+const served = (text: string) => /<h1>(.*?)<\/h1>/.exec(text)?.[1] ?? null;
+
+test("what the page says before its script runs is of this moment, and its validator changes with it", async () => {
+  const before = await home.send("GET", "/");
+  expect(served(before.text)).toBe("Blocked");
+  await home.connect();
+  const tag = before.headers.get("etag") ?? "";
+  const { status, text, headers } = await home.send("GET", "/", undefined, { "If-None-Match": tag });
+  expect([status, served(text)]).toEqual([200, "Connected"]);
+  expect(headers.get("etag")).not.toBe(tag);
+});
+
+test("it is in the language that a person has chosen, or else the first that the browser wishes", async () => {
+  const inLanguage = async (headers: Record<string, string>) =>
+    served((await home.send("GET", "/", undefined, headers)).text);
+  expect(await inLanguage({ "Accept-Language": "tlh, fr-CA;q=0.9, de;q=0.5" })).toBe("Connecté");
+  expect(await inLanguage({ "Accept-Language": "zh-TW" })).toBe("Connected");
+  expect(await inLanguage({ Cookie: "a=b; portcullis-language=de", "Accept-Language": "fr" })).toBe(
+    "Verbunden",
+  );
+  expect(await inLanguage({ Cookie: "portcullis-language=xx", "Accept-Language": "de" })).toBe("Verbunden");
+  for (const odd of ["*", ",,;q=1", "de".repeat(2_000), "é"])
+    expect([odd, await inLanguage({ "Accept-Language": odd })]).toEqual([odd, "Connected"]);
+});
+
+test("what a server is called does not become markup of the page", async () => {
+  const evil = await Home.start({}, { "/etc/servers.json": JSON.stringify({ servers: [EVIL] }) });
+  await evil.connect();
+  const { text } = await evil.send("GET", "/");
+  expect(text).toContain("&lt;img src=x&gt;");
+  expect(text).not.toContain("<img");
+  await evil.stop();
+});
+
+test("if reading needs a token, the page says nothing of the home to whoever asks for it", async () => {
+  for (const [auth, says] of [
+    ["on", null],
+    ["write", "Blocked"],
+  ] as const) {
+    const guarded = await Home.start({}, {}, auth);
+    const { status, text } = await guarded.send("GET", "/");
+    expect([auth, status, served(text)]).toEqual([auth, 200, says]);
+    expect(text).toContain('<p class="loading">');
+    await guarded.stop();
   }
 });
 

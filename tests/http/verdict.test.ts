@@ -319,7 +319,8 @@ test.each(Object.entries(ROWS))("%s: each surface says the same", async (_, row)
   expect(await page()).toEqual({ title, text: verdict.text, why: verdict.why });
   for (const said of [title, verdict.text, verdict.why ?? ""]) expect(await commandLine()).toContain(said);
   expect(await homeAssistant()).toEqual(verdict);
-  expect(await home.parts.overview.headline(ENGLISH)).toBe(title);
+  expect(await home.parts.overview.verdict(ENGLISH)).toMatchObject({ title });
+  expect(await servedPage("en")).toEqual({ lang: "en", name: row.is, title, text: verdict.text });
   await isSaidInGerman(verdict);
   const { status, text: health } = await home.send("GET", "/health");
   expect([status, health]).toEqual(
@@ -350,7 +351,8 @@ test("what could not be read is not known on any surface, and is no health", asy
   const known: Known = { ...asked, status, killswitch: null, unread: "nft failed.", destinations: [] };
   expect(sentenceOf(known).title).toBe("Not known");
   expect(textOf(status, 0)).toContain("Not known");
-  expect(await home.parts.overview.headline(ENGLISH)).toBeNull();
+  expect(await home.parts.overview.verdict(ENGLISH)).toBeNull();
+  expect(await servedPage("en")).toBeNull();
 });
 
 function matching(text: string | RegExp): unknown {
@@ -373,6 +375,20 @@ async function page() {
   return { title, text, why };
 }
 
+/** What stands in the page before its script runs; null if nothing does. */
+async function servedPage(language: string) {
+  // Without the pause of other requests, in which what is under way would end.
+  const headers = { "Accept-Language": `${language}-XX, en;q=0.5` };
+  const html = await (await fetch(`http://127.0.0.1:${home.port}/`, { headers })).text();
+  const [, lang, name, title = "", text = ""] =
+    /lang="(..)" data-name="(\w+)" .*?><h1>(.*?)<\/h1><p class="sentence">(.*?)<\/p>/.exec(html) ?? [];
+  if (lang === undefined) return null;
+  const [shownTitle, shownText] = [title, text].map((each) =>
+    each.replaceAll("&quot;", '"').replaceAll("&#x27;", "'"),
+  );
+  return { lang, name, title: shownTitle, text: shownText };
+}
+
 /** On one line, as it is wrapped nowhere. */
 async function commandLine(): Promise<string> {
   return stripVTControlCharacters(textOf(await home.status(), home.host.now()));
@@ -386,7 +402,9 @@ async function homeAssistant(voice = ENGLISH): Promise<Verdict> {
 /** Home Assistant and the titles of notifications are in the language that a person has set. */
 async function isSaidInGerman({ title, text, ...same }: Verdict): Promise<void> {
   const german = await homeAssistant(GERMAN);
-  expect(await home.parts.overview.headline(GERMAN)).toBe(german.title);
+  expect(await home.parts.overview.verdict(GERMAN)).toMatchObject({ title: german.title });
+  const { name, text: germanText, title: germanTitle } = german;
+  expect(await servedPage("de")).toEqual({ lang: "de", name, title: germanTitle, text: germanText });
   expect(german).toMatchObject({
     name: same.name,
     ...(same.through !== undefined && { through: same.through }),

@@ -8,7 +8,7 @@ const SCRIPT = `
   const answers = JSON.parse(process.env.ANSWERS);
   const asked = [];
   const { pack } = await import(process.env.PAGE + "/../shared/message-key.ts");
-  globalThis.localStorage = { getItem: (key) => (key === "portcullis-language" ? process.env.SHOWN : null) };
+  globalThis.document = { cookie: "portcullis-language=" + process.env.SHOWN, hidden: true };
   globalThis.fetch = async (path) => {
     if (!path.startsWith("/api/")) {
       if (/errors[.]de/.test(path)) asked.push(path);

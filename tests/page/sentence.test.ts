@@ -389,3 +389,20 @@ test("after a connect that failed, the page says that nothing has changed, and w
     why: "The last connect failed, and nothing has changed. nl-1 did not answer.",
   });
 });
+
+test("until the page knows what decides, it says what the gateway has written into it; then it judges by itself", () => {
+  const served: Sentence = {
+    tone: "protected",
+    title: "Protected",
+    text: "As it was.",
+    why: null,
+    help: null,
+  };
+  for (const lacking of ["status", "killswitch", "tunnels", "devices"] as const)
+    expect([lacking, sentenceOf({ ...known({}), served, [lacking]: null })]).toEqual([lacking, served]);
+  expect(sentenceOf({ ...known({}), served }).text).not.toBe(served.text);
+  expect(sentenceOf({ ...known({}), served, connection: { name: "lost", since: 0 } }).title).toBe(
+    "No answer",
+  );
+  expect(sentenceOf({ ...known({}), served: null, status: null }).title).toBe("Checking");
+});

@@ -1,0 +1,33 @@
+import { signal } from "@preact/signals";
+import type { Tone } from "../shared/verdict-texts.ts";
+import { shown } from "./language.ts";
+import type { Sentence } from "./sentence.ts";
+
+/** What is older may not be true any more; `home.css` hides it then if no script of the page runs. */
+const VALID_MS = 10_000;
+
+/** The verdict that the gateway has written into the page, as it was then. */
+interface Served {
+  name: string;
+  sentence: Sentence;
+}
+
+const written = signal<Served | null>(read());
+
+/** It counts until the page can judge by itself, or knows that something has changed. */
+export function servedSentence(): Sentence | null {
+  return performance.now() < VALID_MS ? (written.value?.sentence ?? null) : null;
+}
+
+/** The gateway has told something else since: the name of another verdict, or null for any change. */
+export function outdateServed(verdict: string | null): void {
+  if (written.value?.name !== verdict) written.value = null;
+}
+
+function read(): Served | null {
+  const section = typeof document === "undefined" ? null : document.querySelector<HTMLElement>(".served");
+  const [title, text] = ["h1", "p"].map((tag) => section?.querySelector(tag)?.textContent ?? null);
+  const { name, tone } = section?.dataset ?? {};
+  if (!name || !title || !text || section?.lang !== shown) return null;
+  return { name, sentence: { tone: tone as Tone, title, text, why: null, help: null } };
+}
