@@ -381,8 +381,8 @@ test("a device on a tunnel has that tunnel's mark and zone, and only that zone m
     expect(linesOf(text, `into_${link}`)[0]).toBe(`ct zone != ${zone} drop`);
   }
   expect(linesOf(text, "forward").slice(1, 3)).toEqual([
+    'ct direction reply iifname { "wg0", "wg2" } oifname { "lan0", "br-lan.5" } ct state established,related accept',
     'iifname { "lan0", "br-lan.5" } ct state established,related ct zone . oifname { 1 . "wg0", 3 . "wg2" } accept',
-    'iifname { "wg0", "wg2" } oifname { "lan0", "br-lan.5" } ct direction reply ct state established,related accept',
   ]);
 });
 
