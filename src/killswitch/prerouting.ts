@@ -1,3 +1,11 @@
+import {
+  type Address,
+  addressOf,
+  familyOf,
+  isLinkLocal,
+  isPrivate,
+  isPrivatePrefix,
+} from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
 import { exitMarkOf, REFUSAL_MARK } from "../network/slot.ts";
 import { askResolver, queriesForGateway } from "./askers.ts";
@@ -5,7 +13,7 @@ import { byDestination, destinationChains } from "./destinations.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { byDeviceOn, byPrefix, exits, someByDevice } from "./exits.ts";
 import { clientLinks } from "./link.ts";
-import { byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
+import { anyOf, byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
 import { betweenChain, toOtherNetworks } from "./networks.ts";
 import type { FirewallTunnel, Policy } from "./policy.ts";
 import { fromRemote, repliesToRemote } from "./remote.ts";
@@ -17,6 +25,7 @@ import {
   dropOwnSources,
   fromStrangers,
   markPublic,
+  PUBLIC,
   refusePublic,
   strangers,
   toPublic,
@@ -67,7 +76,7 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
       ...fromOutside(endpoints, blocks),
     ]),
     ...chains.map(([link, rules]) => chain(`from_${link}`, null, rules)),
-    ...lans.map((lan) => chain(overIpv6(lan), null, fromLanOver(6, policy, lan, blocks))),
+    ...lans.flatMap((lan) => fromLanOverIpv6(policy, lan, blocks)),
     ...(clientLinks(policy).length === 0
       ? []
       : [
@@ -95,6 +104,37 @@ function overIpv6(lan: Lan): string {
 }
 
 function fromLanOver(family: 4 | 6, policy: Policy, lan: Lan, blocks: boolean): string[] {
+  return [...checks(family, policy, lan, blocks), ...toExit(family, policy, lan, blocks)];
+}
+
+/**
+ * Nearly all packets go from the LAN's own prefix to somebody's public address. One rule tells them from those that all
+ * the checks are about. For IPv4 this gains nothing.
+ */
+function fromLanOverIpv6(policy: Policy, lan: Lan, blocks: boolean): string[] {
+  const usual = usualOverIpv6(policy, lan);
+  if (usual.length === 0) return [chain(overIpv6(lan), null, fromLanOver(6, policy, lan, blocks))];
+  const onwards = `ipv6_out_of_${lan.interface}`;
+  return [
+    chain(overIpv6(lan), null, [
+      ...usual.map((packets) => `${packets} goto ${onwards} comment "the next rules are about others"`),
+      ...checks(6, policy, lan, blocks),
+      `goto ${onwards} comment "to the exit"`,
+    ]),
+    chain(onwards, null, toExit(6, policy, lan, blocks)),
+  ];
+}
+
+function usualOverIpv6(policy: Policy, { prefixes }: Lan): string[] {
+  const own = ownAddresses(policy).filter((address) => familyOf(address) === 6 && !isPrivate(address));
+  const others = own.length === 0 ? "" : ` ip6 daddr != ${anyOf([...new Set(own)])}`;
+  return prefixes
+    .filter((prefix) => familyOf(prefix) === 6 && isPrivatePrefix(prefix) && !isLinkLocal(addressOf(prefix)))
+    .map((prefix) => `ip6 saddr ${prefix} ip6 daddr ${PUBLIC}${others}`);
+}
+
+/** Packets that are dropped, or that are for the gateway itself. */
+function checks(family: 4 | 6, policy: Policy, lan: Lan, blocks: boolean): string[] {
   const isUplink = lan.interface === policy.uplink;
   return [
     ...(blocks && family === 6 ? [toPublic(FROM_PUBLIC)] : []),
@@ -102,6 +142,11 @@ function fromLanOver(family: 4 | 6, policy: Policy, lan: Lan, blocks: boolean): 
     ...(blocks ? [fromStrangers(lan, family)] : []),
     ...(isUplink && family === 4 ? [markLeases()] : []),
     ...forOwn(policy, family),
+  ];
+}
+
+function toExit(family: 4 | 6, policy: Policy, lan: Lan, blocks: boolean): string[] {
+  return [
     ...queriesForGateway(policy),
     ...(blocks ? repliesToRemote(policy, family, TO_GATEWAY) : []),
     ...(blocks ? toOtherNetworks(policy, lan, family) : []),
@@ -157,12 +202,16 @@ function fromOutside(endpoints: readonly FirewallTunnel[], blocks: boolean): str
 }
 
 /** Packets for the gateway itself, and for its addresses in the tunnels: one look-up tells them from all others. */
-function forOwn({ addresses, endpoints }: Policy, family: 4 | 6): string[] {
-  const own = [...addresses, ...endpoints.flatMap((tunnel) => tunnel.addresses)];
+function forOwn(policy: Policy, family: 4 | 6): string[] {
+  const own = ownAddresses(policy);
   const link = family === 4 ? [] : LINK_LOCAL_AND_MULTICAST.map((prefix) => `ip6 daddr ${prefix}`);
   return [...toOneOf(family, own), ...link].map(
     (to) => `${to} goto ${TO_OWN} comment "packets for the gateway itself"`,
   );
+}
+
+function ownAddresses({ addresses, endpoints }: Policy): Address[] {
+  return [...addresses, ...endpoints.flatMap((tunnel) => tunnel.addresses)];
 }
 
 /** They keep the zone of everything outside the tunnels. With one interface, replies to the gateway are among them. */

@@ -7,7 +7,8 @@ import { type FirewallTunnel, isAnyDirect, type Policy } from "./policy.ts";
 
 const STRANGERS = "strangers";
 const REFUSE_PUBLIC = "refuse_public";
-const PUBLIC = "ip6 saddr 2000::/3";
+/** All public addresses of IPv6. */
+export const PUBLIC = "2000::/3";
 /** A NAT chain after the redirection of DNS does not see redirected packets. */
 const BEFORE_REDIRECTION = "dstnat - 10";
 const ELSEWHERE = "fib daddr type != { local, broadcast, multicast }";
@@ -58,7 +59,7 @@ export function strangers(): string {
  * take rules of their own, so that all others are asked once.
  */
 export function toPublic(chain: string): string {
-  return `${PUBLIC} goto ${chain} comment "a public address is not a LAN address"`;
+  return `ip6 saddr ${PUBLIC} goto ${chain} comment "a public address is not a LAN address"`;
 }
 
 /** Only neighbours get an answer. The mark routes it back on the link that the packet came from. */
@@ -112,7 +113,7 @@ export function refuse(comment: string, match = ""): string[] {
  * device is refused at once instead of waiting for neighbour discovery or an answer.
  */
 export function fromPublic(lans: readonly Lan[]): string[] {
-  return among("iifname", namesOf(lans)).map((from) => `${from} ${PUBLIC}`);
+  return among("iifname", namesOf(lans)).map((from) => `${from} ip6 saddr ${PUBLIC}`);
 }
 
 /**

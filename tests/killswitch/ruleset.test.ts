@@ -386,6 +386,23 @@ test("a device on a tunnel has that tunnel's mark and zone, and only that zone m
   ]);
 });
 
+test("over IPv6, what goes from the LAN's own prefix to a public address passes one check, unless it is the gateway's", () => {
+  const { connected } = POLICIES;
+  const checked = (policy: Policy) =>
+    linesOf(rulesetOf(policy), "ipv6_from_lan0").filter((rule) => rule.includes("goto ipv6_out_of_lan0"));
+  const usual = "ip6 saddr fd00:7::/64 ip6 daddr 2000::/3";
+  expect(checked(connected)).toEqual([`${usual} goto ipv6_out_of_lan0`, "goto ipv6_out_of_lan0"]);
+  const own = { ...connected, addresses: [...connected.addresses, ...ips("2001:db8:8::2")] };
+  expect(checked(own)[0]).toBe(`${usual} ip6 daddr != 2001:db8:8::2 goto ipv6_out_of_lan0`);
+  // A network behind a router of the LAN may have public addresses.
+  const [lan, ...others] = connected.lans;
+  const lans = [
+    { interface: "lan0", prefixes: cidrs(...(lan?.prefixes ?? []), "2001:db8:7::/64") },
+    ...others,
+  ];
+  expect(checked({ ...connected, lans })).toEqual(checked(connected));
+});
+
 test("the gateway itself leaves by main, whatever the default exit", () => {
   const output = (policy: Policy) => linesOf(rulesetOf(policy), "output");
   const { connected } = POLICIES;
