@@ -18,42 +18,50 @@ export interface Once {
 }
 
 /** Days before and after today. After a week each day has come again, and the clock's own changes take some hours. */
-const [LAST, NEXT, NOW] = [
-  [-8, 1],
-  [-1, 8],
-  [-2, 1],
-] as const;
-type Around = readonly [first: number, last: number];
+const AROUND_DAYS = 8;
 
 /** The last time of day at or before `now`. All moments are milliseconds since 1970. */
 export function lastOf(daily: Daily, now: number, zone: string): number {
-  return Math.max(...momentsOf(daily, now, zone, LAST).filter((each) => each <= now));
+  return Math.max(...spansOf(daily, now, zone).flatMap(({ from }) => (from <= now ? from : [])));
 }
 
 /** The first one after `now`. */
 export function nextOf(daily: Daily, now: number, zone: string): number {
-  return Math.min(...momentsOf(daily, now, zone, NEXT).filter((each) => each > now));
+  return Math.min(...spansOf(daily, now, zone).flatMap(({ from }) => (from > now ? from : [])));
 }
 
 /** The span that `now` is in; null if there is none. */
 export function spanAt(span: Span, now: number, zone: string): Once | null {
-  const spans = datesOf(span, now, zone, NOW).map((date) => ({
-    from: momentOf(date, span.at, zone),
-    to: momentOf(span.until > span.at ? date : date.add({ days: 1 }), span.until, zone),
-  }));
-  return spans.findLast(({ from, to }) => from <= now && now < to) ?? null;
+  return spansOf(span, now, zone).findLast(({ from, to }) => from <= now && now < to) ?? null;
 }
 
-function momentsOf(daily: Daily, now: number, zone: string, around: Around): number[] {
-  return datesOf(daily, now, zone, around).map((date) => momentOf(date, daily.at, zone));
+/** What was true of each on the day that was asked for last: looks at a schedule are seconds apart, and a zone is slow. */
+const known = new WeakMap<Daily, { zone: string; today: Once; spans: Once[] }>();
+
+/** Those around today, in order; without an end, each ends where it begins. */
+function spansOf(daily: Daily | Span, now: number, zone: string): Once[] {
+  const last = known.get(daily);
+  if (last?.zone === zone && last.today.from <= now && now < last.today.to) return last.spans;
+  const date = Temporal.Instant.fromEpochMilliseconds(Math.floor(now)).toZonedDateTimeISO(zone).toPlainDate();
+  const spans = around(date)
+    .filter(({ dayOfWeek }) => daily.days.some((day) => DAYS.indexOf(day) === dayOfWeek - 1))
+    .map((each) => spanOn(each, daily, zone));
+  const [from, to] = [momentOf(date, "00:00", zone), momentOf(date.add({ days: 1 }), "00:00", zone)];
+  known.set(daily, { zone, today: { from, to }, spans });
+  return spans;
 }
 
-function datesOf({ days }: Daily, now: number, zone: string, [first, last]: Around): Temporal.PlainDate[] {
-  const today = Temporal.Instant.fromEpochMilliseconds(Math.floor(now))
-    .toZonedDateTimeISO(zone)
-    .toPlainDate();
-  const all = Array.from({ length: last - first + 1 }, (_, at) => today.add({ days: first + at }));
-  return all.filter(({ dayOfWeek }) => days.some((day) => DAYS.indexOf(day) === dayOfWeek - 1));
+function around(date: Temporal.PlainDate): Temporal.PlainDate[] {
+  return Array.from({ length: 2 * AROUND_DAYS + 1 }, (_, at) => date.add({ days: at - AROUND_DAYS }));
+}
+
+function spanOn(date: Temporal.PlainDate, { at, ...daily }: Daily | Span, zone: string): Once {
+  const until = "until" in daily ? daily.until : at;
+  const isNextDay = "until" in daily && until <= at;
+  return {
+    from: momentOf(date, at, zone),
+    to: momentOf(isNextDay ? date.add({ days: 1 }) : date, until, zone),
+  };
 }
 
 /**

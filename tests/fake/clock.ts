@@ -34,8 +34,11 @@ export class Clock {
   async sleep(ms: number, signal?: AbortSignal): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     const sleeper = this.after(ms, resolve);
-    signal?.addEventListener("abort", () => resolve(), { once: true });
+    const stop = () => resolve();
+    signal?.addEventListener("abort", stop, { once: true });
     await promise;
+    // In a month of sleeps, the signal would look through all that have ended, each time.
+    signal?.removeEventListener("abort", stop);
     this.sleepers.delete(sleeper);
   }
 
