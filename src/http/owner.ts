@@ -180,7 +180,7 @@ export const ownerRoutes = [
         .join(", ");
       domain.passphrases.assertNoneCounts();
       await told(domain, request, { what: "settings", settings }, () =>
-        domain.rootCommands.setUp(flagsOf(body), body.mqtt_password),
+        domain.rootCommands.setUp(flagsOf(body), () => void ownerOf(request, domain), body.mqtt_password),
       );
     },
   }),
@@ -234,8 +234,9 @@ type Act =
   | { what: "settings"; settings: string }
   | { what: "update"; release: string };
 
-/** Does it, and tells who did. What is in force although it could not be saved is told, too. */
+/** Does it unless the owner has been removed meanwhile, and tells who did. What is in force although it could not be saved is told, too. */
 async function told<T>(domain: Domain, request: Request, act: Act, work: () => Promise<T>): Promise<T> {
+  ownerOf(request, domain);
   const by = nameOf(clientOf(request, domain));
   const tell = () => domain.alerts.raise("owner_acted", { ...act, by });
   try {

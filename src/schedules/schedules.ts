@@ -16,6 +16,7 @@ import { EVERYBODY_ELSE, type LimitId } from "../devices/id.ts";
 import { Quota, Rate } from "../devices/values.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import type { Host } from "../system/host.ts";
+import { Ends } from "./ends.ts";
 import { refused } from "./refusals.ts";
 import {
   type ActionKind,
@@ -33,7 +34,7 @@ import { lastOf, nextOf, type Once, spanAt } from "./times.ts";
 import { TIME_ZONE, zoneIn, zoneText } from "./zone.ts";
 
 interface Deps {
-  clock: Pick<Host, "now" | "monotonic" | "sleep">;
+  clock: Pick<Host, "now" | "monotonic" | "sleep" | "read">;
   /** The machine's time zone, which counts unless a person has chosen another one. */
   machineZone: () => string;
   store: Texts & { atomically(work: () => void): void };
@@ -92,8 +93,7 @@ export class Schedules {
   private readonly decision: Decision<ByName>;
   /** Those that have begun. */
   private begun: ByName = new Map();
-  /** When those that come once are over, on the monotone clock. */
-  private readonly over = new Map<string, number>();
+  private readonly ends: Ends;
   private done: Done;
   private limits: Record<(typeof LIMITS)[number], Record<string, Overlay>>;
   /** Whether the database lacks something that was done. */
@@ -110,7 +110,8 @@ export class Schedules {
   private nextLimits: Promise<void> | null = null;
 
   constructor(private readonly deps: Deps) {
-    const { store } = deps;
+    const { clock, store } = deps;
+    this.ends = new Ends(clock, store);
     this.decision = new Decision({
       store,
       read: () => byName(SCHEDULES.read(store)),
@@ -180,6 +181,7 @@ export class Schedules {
 
   /** Carries them out until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
+    await this.ends.recall();
     while (!signal.aborted) await this.deps.clock.sleep(await this.turn(), signal);
   }
 
@@ -217,20 +219,18 @@ export class Schedules {
 
   /** Returns the names of those that are others than before. */
   private note(all: ByName): string[] {
-    const [changed, now] = [changedIn(this.begun, all), this.deps.clock.now()];
-    for (const name of changed) {
+    const changed = changedIn(this.begun, all);
+    this.ends.change(changed, (name) => {
       const when = all.get(name)?.when;
-      this.over.delete(name);
-      if (when !== undefined && "to" in when)
-        this.over.set(name, this.deps.clock.monotonic() + leftOf(when, now));
-    }
+      return when !== undefined && "to" in when ? when : null;
+    });
     this.begun = all;
     return changed;
   }
 
   /** What comes once holds until its removal is saved, because that may open something. */
   private async removeOver(): Promise<void> {
-    const isOver = (name: string) => (this.over.get(name) ?? Infinity) <= this.deps.clock.monotonic();
+    const isOver = (name: string) => this.ends.msLeft(name) === 0;
     const over = [...this.all.values()].filter(({ name }) => isOver(name));
     if (over.length === 0) return;
     const without = (all: ByName) => byName([...all.values()].filter(({ name }) => !isOver(name)));
@@ -351,8 +351,7 @@ export class Schedules {
 
   private nextOf(schedule: Schedule, now: number, zone: string): number {
     const { when } = schedule;
-    if ("to" in when)
-      return now + Math.max(0, (this.over.get(schedule.name) ?? 0) - this.deps.clock.monotonic());
+    if ("to" in when) return now + this.ends.msLeft(schedule.name);
     if ("everyHours" in when) return (this.done.moves[schedule.name] ?? now) + when.everyHours * HOUR_MS;
     const next = nextOf(when, now, zone);
     return "until" in when ? Math.min(next, spanAt(when, now, zone)?.to ?? next) : next;
@@ -430,14 +429,6 @@ function latestOf(
     all.set(who, { schedule: name, [what]: value, from: span.from });
   }
   return due;
-}
-
-/**
- * What is left of it at the start, by the machine's clock. The service then counts that itself, so that a clock that is
- * set neither ends it nor makes it endless. A clock that is behind its beginning leaves all of it.
- */
-function leftOf({ from, to }: Once, now: number): number {
-  return Math.min(Math.max(0, to - now), to - from);
 }
 
 /** Whether it is the same for longer: it opens or closes as if it was new. */

@@ -29,8 +29,11 @@ export class RootCommands {
     private readonly program = process.execPath === OWN_LAYOUT.program ? OWN_LAYOUT.program : null,
   ) {}
 
-  /** Tries what `setup` would do, and throws why it would not; then starts it. The service is restarted soon after. */
-  setUp(flags: readonly string[], mqttPassword?: string): Promise<void> {
+  /**
+   * Tries what `setup` would do, and throws why it would not; then starts it. The service is restarted soon after.
+   * `assertMay` throws if the client has lost the right to it meanwhile.
+   */
+  setUp(flags: readonly string[], assertMay: () => void, mqttPassword?: string): Promise<void> {
     return this.alone(async () => {
       // Of its own, because a change from before may still read its file.
       const file = join(this.stateDir, `mqtt-password-${crypto.randomUUID()}`);
@@ -44,6 +47,7 @@ export class RootCommands {
       if (isSecret) await writeFile(file, `${mqttPassword}\n`, { mode: 0o600 });
       try {
         await this.run([...words, "--dry-run"]);
+        assertMay();
         await this.start(words, isSecret ? [`ExecStopPost=-/bin/rm -f ${file}`] : []);
       } catch (error) {
         await rm(file, { force: true });

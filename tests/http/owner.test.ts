@@ -133,8 +133,12 @@ test("settings and updates are root's own commands, with the flags that were ask
   expect((await send("POST", "/api/owner/update", { release: "--yes" }, token)).status).toBe(400);
   expect((await send("PUT", "/api/owner/settings", { auth: "off" })).status).toBe(403);
   expect(asked).toEqual([
-    [["--dhcp", "192.168.1.100-192.168.1.200", "--auth", "write"], undefined],
-    [["--mqtt", "mqtt://portcullis@192.168.1.10", "--mqtt-commands", "off"], "hush hush"],
+    [["--dhcp", "192.168.1.100-192.168.1.200", "--auth", "write"], expect.any(Function), undefined],
+    [
+      ["--mqtt", "mqtt://portcullis@192.168.1.10", "--mqtt-commands", "off"],
+      expect.any(Function),
+      "hush hush",
+    ],
     [release],
   ]);
   const alerts = await secure.alerts();
@@ -143,6 +147,27 @@ test("settings and updates are root's own commands, with the flags that were ask
     "The settings mqtt, mqtt_commands were changed by the token laptop; the service restarts with them.",
     "An update from https://example.org/1/ was begun by the token laptop.",
   ]);
+});
+
+test("an owner who is removed while root's commands are tried changes nothing any more", async () => {
+  const { rootCommands, tokens } = secure.home.parts;
+  const done: string[] = [];
+  rootCommands.setUp = async (_, assertMay) => {
+    await tokens.remove("laptop");
+    assertMay();
+    done.push("settings");
+  };
+  rootCommands.checkUpdate = async () => {
+    await tokens.remove("laptop");
+    return JSON.stringify({ success: true, current: "0.1.0", offered: "0.2.0", newer: true, notes: "" });
+  };
+  rootCommands.update = async () => void done.push("update");
+  for (const [method, path, body] of [
+    ["PUT", "/api/owner/settings", { auth: "off" }],
+    ["POST", "/api/owner/update", { release: "https://example.org/1/", install: true }],
+  ] as const)
+    expect((await send(method, path, body, await owner())).status).toBe(403);
+  expect(done).toEqual([]);
 });
 
 test("a program that is not installed leaves the machine alone", async () => {

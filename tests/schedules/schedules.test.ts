@@ -36,6 +36,8 @@ class World {
   canMove = true;
   /** Whether the database has the exits and the rates in force. */
   isSaved = true;
+  /** How often the machine was started. */
+  boots = 0;
   private stopping = new AbortController();
 
   constructor(now: string) {
@@ -52,8 +54,10 @@ class World {
     const loosens = (from: unknown, to: unknown) => from != null || to === null;
     const isMore = (from?: string, to?: string) =>
       from === "blocked" || (to !== undefined && to !== "blocked");
+    const proc = async (path: string) =>
+      path.endsWith("boot_id") ? `boot-${this.boots}\n` : `${clock.monotonic() / 1_000} 1.00\n`;
     this.schedules = new Schedules({
-      clock,
+      clock: Object.assign(clock, { read: proc }),
       machineZone: () => this.zone,
       store: {
         read: (key) => settings.get(key) ?? null,
@@ -112,6 +116,7 @@ class World {
     this.stopping.abort();
     this.clock.clear();
     this.clock.elapse(at(text) - this.clock.now());
+    this.boots += 1;
     this.start();
     await this.clock.pass(0);
   }
@@ -761,12 +766,37 @@ describe("what comes once", () => {
     },
   );
 
-  test("a restart leaves it as long as the clock says, and at most as long as it was given", async () => {
+  test.each([-400, -1, 1, 400])(
+    "a clock that is set by %d days and a restart of the service together neither end it nor make it endless",
+    async (days) => {
+      await world.schedules.put("pause", PAUSE);
+      await world.clock.pass(10 * MINUTE_MS);
+      world.clock.setDate(days * 24 * HOUR_MS);
+      world.start();
+      await world.clock.pass(19 * MINUTE_MS);
+      expect([names(), world.exits.get(TV)]).toEqual([["pause"], "blocked"]);
+      await world.clock.pass(MINUTE_MS);
+      expect([names(), world.exits.get(TV)]).toEqual([[], undefined]);
+    },
+  );
+
+  test("another one of the same name is not as long as the one before a restart", async () => {
+    await world.schedules.put("pause", PAUSE);
+    await world.schedules.put("pause", { ...PAUSE, once: { minutes: 60 } });
+    world.start();
+    await world.until("2026-11-22T12:59");
+    expect(world.exits.get(TV)).toBe("blocked");
+    await world.until("2026-11-22T13:00");
+    expect([names(), world.exits.get(TV)]).toEqual([[], undefined]);
+  });
+
+  test("a restart of the machine leaves it as long as the clock says, and at most as long as it was given", async () => {
     await world.schedules.put("pause", PAUSE);
     await world.offUntil("2026-11-22T12:20");
     await world.clock.pass(9 * MINUTE_MS);
     expect(world.exits.get(TV)).toBe("blocked");
     world.clock.setDate(-24 * HOUR_MS);
+    world.boots += 1;
     world.start();
     await world.clock.pass(29 * MINUTE_MS);
     expect(world.exits.get(TV)).toBe("blocked");

@@ -27,13 +27,16 @@ function machine(prints = "", isFailing = (_: readonly string[]) => false) {
   return { commands, root: new RootCommands({ run, read }, state, "/usr/bin/portcullis") };
 }
 
+/** The client may do it until the end. */
+const MAY = () => {};
+
 const UNIT = "systemd-run --quiet --collect --unit=portcullis-change";
 const PRINTS =
   "--property=StandardOutput=truncate:STATE/change.out --property=StandardError=truncate:STATE/change.err";
 
 test("settings are first tried without changing anything, and then changed by root's own command", async () => {
   const { commands, root } = machine();
-  await root.setUp(["--dhcp", "on"]);
+  await root.setUp(["--dhcp", "on"], MAY);
   expect(commands).toEqual([
     `${UNIT}-check --property=UMask=0077 ${PRINTS} --property=Type=oneshot --property=SuccessExitStatus=4 -- /usr/bin/portcullis install --yes --dhcp on --dry-run`,
     `${UNIT} --no-block --property=UMask=0077 -- /usr/bin/portcullis install --yes --dhcp on`,
@@ -42,7 +45,7 @@ test("settings are first tried without changing anything, and then changed by ro
 
 test("the password of MQTT is in a file for root, and on no command line; it is gone if the settings are refused", async () => {
   const { commands, root } = machine();
-  await root.setUp(["--mqtt", "mqtt://portcullis@192.168.1.10"], "very secret");
+  await root.setUp(["--mqtt", "mqtt://portcullis@192.168.1.10"], MAY, "very secret");
   const [name = "", ...others] = readdirSync(state);
   expect(others).toEqual([]);
   const file = join(state, name);
@@ -51,15 +54,28 @@ test("the password of MQTT is in a file for root, and on no command line; it is 
   expect(commands.at(-1)).toContain(`--property=ExecStopPost=-/bin/rm -f STATE/${name} `);
   expect(commands.join("\n")).not.toContain("very secret");
   // The command from before may not have read its own yet.
-  const refused = machine("", () => true).root.setUp(["--mqtt", "mqtt://nowhere"], "another secret");
+  const refused = machine("", () => true).root.setUp(["--mqtt", "mqtt://nowhere"], MAY, "another secret");
   await expect(refused).rejects.toThrow();
   expect(readdirSync(state)).toEqual([name]);
   expect(readFileSync(file, "utf8")).toBe("very secret\n");
 });
 
+test("an owner who is removed while the settings are tried does not get them, and leaves no password behind", async () => {
+  const before = readdirSync(state);
+  const { commands, root } = machine();
+  const assertMay = () => {
+    throw new GatewayError("forbidden", "no owner any more");
+  };
+  await expect(root.setUp(["--mqtt", "mqtt://x"], assertMay, "a secret")).rejects.toThrow(
+    "no owner any more",
+  );
+  expect([commands.length, commands[0]]).toEqual([1, expect.stringContaining("--dry-run")]);
+  expect(readdirSync(state)).toEqual(before);
+});
+
 test("what root's command says against it is told, and nothing is changed then", async () => {
   const { commands, root } = machine("portcullis: --dhcp: 192.168.1.1 is a DHCP server\n", () => true);
-  await expect(root.setUp(["--dhcp", "on"])).rejects.toThrow(
+  await expect(root.setUp(["--dhcp", "on"], MAY)).rejects.toThrow(
     "--dhcp: 192.168.1.1 is a DHCP server; nothing was changed",
   );
   expect(commands).toHaveLength(1);
@@ -72,9 +88,12 @@ test("what root's command says against it is told, and nothing is changed then",
 
 test("two changes at once are one, and a program that is not installed changes nothing", async () => {
   const { commands, root } = machine();
-  const both = await Promise.allSettled([root.setUp(["--auth", "on"]), root.update("https://example.org/")]);
+  const both = await Promise.allSettled([
+    root.setUp(["--auth", "on"], MAY),
+    root.update("https://example.org/"),
+  ]);
   expect(both.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
   expect(commands).toHaveLength(2);
   const own = new RootCommands({ run: () => Promise.reject(FAILED), read: async () => null }, state);
-  await expect(own.setUp(["--auth", "on"])).rejects.toThrow("this is not the installed program");
+  await expect(own.setUp(["--auth", "on"], MAY)).rejects.toThrow("this is not the installed program");
 });
