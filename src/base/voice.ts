@@ -34,6 +34,10 @@ export function countingIn(code: string): Counting {
 }
 
 function listIn(locale: string): Voice["listOf"] {
-  const list = new Intl.ListFormat(locale, { type: "conjunction" });
-  return (words) => list.format(words);
+  // Made when it is first needed: it loads a language's data, which no start waits for.
+  let list: Intl.ListFormat | undefined;
+  return (words) => {
+    list ??= new Intl.ListFormat(locale, { type: "conjunction" });
+    return list.format(words);
+  };
 }

@@ -37,8 +37,8 @@ export function serve(
     maxRequestBodySize: Number.MAX_SAFE_INTEGER,
     idleTimeout: IDLE_SECONDS,
     websocket: eventSockets.handlers,
-    // Reading it makes it, so that the first request does not wait for that. It answers what is none of the routes.
-    fetch: app.fetch,
+    // It answers what is none of the routes. Elysia makes it when it is first read, which no start waits for.
+    fetch: (request) => app.fetch(request),
     routes,
   });
   const { port } = server;

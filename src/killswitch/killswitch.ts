@@ -176,9 +176,10 @@ export class KillSwitch {
 
   /** To be called when the machine's own network is first known, and when it changes. */
   async updateNetwork(network: HostNetwork): Promise<void> {
+    // A start says the same network twice: the kernel has lost nothing of it in between.
+    if (network !== this.own) this.loaded.forgetRoutes();
     this.own = network;
     this.lanRoute.set(leadAway(network));
-    this.loaded.forgetRoutes();
     await this.load(network);
   }
 

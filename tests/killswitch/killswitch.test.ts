@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { mustParsePrefix } from "../../src/base/address.ts";
 import { nextTurn } from "../../src/base/queue.ts";
 import { KillSwitch } from "../../src/killswitch/killswitch.ts";
 import { chainsListed, elementsOf } from "../../src/killswitch/listing.ts";
@@ -386,6 +387,26 @@ describe("several owners", () => {
       await killSwitch.update("amsterdam", second);
     });
     expect(host.tables).toEqual([loaded(POLICIES["two-tunnels"])]);
+  });
+
+  test("with a network that was not read anew read no routes again", async () => {
+    const host = new FakeHost();
+    const killSwitch = killSwitchOn(host);
+    const network = {
+      ...NETWORK,
+      linkRoutes: [{ prefix: mustParsePrefix("192.168.7.0/24"), interface: "lan0", source: null }],
+    };
+    const run = host.run.bind(host);
+    // The fake kernel has no routes to the LAN.
+    host.run = async (argv, options) => (argv.includes("-force") ? "" : run(argv, options));
+    const reads = () => host.commands.filter((command) => command.includes("route show table")).length;
+    await killSwitch.updateNetwork(network);
+    const before = reads();
+    expect(before).toBeGreaterThan(0);
+    await killSwitch.updateNetwork(network);
+    expect(reads()).toBe(before);
+    await killSwitch.updateNetwork({ ...network });
+    expect(reads()).toBeGreaterThan(before);
   });
 
   test("that change nothing wait for changes under way, and not for a listing", async () => {
