@@ -1,5 +1,5 @@
 import { addressOf, familyOf, lengthOf, mustParsePrefix, networkOf, type Prefix } from "../base/address.ts";
-import { leaveBy, OWN } from "./destination-ways.ts";
+import { OWN, wayOf } from "./destination-ways.ts";
 import { chainOf } from "./exits.ts";
 import { anyOf, headerOf } from "./match.ts";
 import { lookUpNames } from "./named-sets.ts";
@@ -22,7 +22,7 @@ export function lookUps(
 ): string[] {
   const names = lookUpNames(destinations, family, {
     senders,
-    to: (exit) => leaveBy(exit, policy),
+    to: (way) => wayOf(way, policy),
     blocked: chainOf({ to: "blocked" }, policy),
     comment: OWN,
   });
@@ -36,7 +36,7 @@ function byPrefixes(
   senders: (devices: Destination["devices"]) => string,
 ): string[] {
   const entries = destinations.flatMap((each) => {
-    const [from, to] = [senders(each.devices), leaveBy(each.exit, policy)];
+    const [from, to] = [senders(each.devices), wayOf(each, policy)];
     const own = each.prefixes.filter((prefix) => familyOf(prefix) === family);
     return own.map((prefix) => ({ prefix, from, to }));
   });

@@ -2,10 +2,8 @@ import { familyOf, type Prefix } from "../base/address.ts";
 import { isBlockedExit } from "../shared/exits.ts";
 import { type Family, lookUps } from "./destination-look-ups.ts";
 import { leaves, OWN } from "./destination-ways.ts";
-import { ASSIGNED, BLOCKED_DEVICES } from "./exits.ts";
-import { among, byFamily, chain, headerOf, namesOf } from "./match.ts";
+import { byFamily, chain, headerOf } from "./match.ts";
 import { senderIn } from "./named-sets.ts";
-import { exitOfLink } from "./network-part.ts";
 import type { Destination, Exit, Policy } from "./policy.ts";
 
 const FAMILIES = [4, 6] as const;
@@ -24,8 +22,8 @@ export function byDestinationFromRemote(policy: Policy): string[] {
 export function destinationChains(policy: Policy): string[] {
   const { destinations = [] } = policy;
   const scopes = FAMILIES.flatMap((family) => {
-    const { lan, remote, owners, devices, unblocked, all } = scopesOf(policy, family);
-    return [lan, remote, ...owners.values(), devices, unblocked, all];
+    const { lan, remote, owners, devices, all } = scopesOf(policy, family);
+    return [lan, remote, ...owners.values(), devices, all];
   }).filter(isUsed);
   const used = new Map(scopes.map(({ name, rules }) => [name, rules]));
   return [
@@ -47,8 +45,6 @@ interface Scopes {
   owners: ReadonlyMap<Prefix, Scope>;
   /** For the devices that are known by their MAC addresses. */
   devices: Scope;
-  /** The rules of all devices for the LAN's own devices, except those that are blocked. */
-  unblocked: Scope;
   all: Scope;
 }
 
@@ -65,12 +61,11 @@ function scopesOf(policy: Policy, family: Family): Scopes {
 
 function makeScopes(policy: Policy, family: Family): Scopes {
   const all = ofAll(policy, family);
-  const unblocked = ofUnblocked(all, policy, family);
-  const devices = ofDevices(unblocked, policy, family);
+  const devices = ofDevices(all, policy, family);
   const owners = ofOwners(all, policy, family);
-  const lan = fromLan({ all, unblocked, devices, owners }, policy, family);
+  const lan = fromLan({ all, devices, owners }, policy, family);
   const remote = fromRemote({ all, owners }, policy, family);
-  return { lan, remote, owners, devices, unblocked, all };
+  return { lan, remote, owners, devices, all };
 }
 
 function isUsed({ rules }: Scope): boolean {
@@ -90,19 +85,19 @@ function goTo(scope: Scope): string[] {
  * the router.
  */
 function fromLan(
-  { all, unblocked, devices, owners }: Pick<Scopes, "all" | "unblocked" | "devices" | "owners">,
+  { all, devices, owners }: Pick<Scopes, "all" | "devices" | "owners">,
   policy: Policy,
   family: Family,
 ): Scope {
-  if (!isUsed(devices) && !isUsed(unblocked) && owners.size === 0) return unblocked;
+  if (!isUsed(devices) && !isUsed(all) && owners.size === 0) return all;
   const networks = policy.routed
     .filter(({ prefix }) => familyOf(prefix) === family)
     .map(
       ({ prefix, exit }) => `${headerOf(family)} saddr ${prefix} ${ofOwner(prefix, exit, { all, owners })}`,
     );
   const own = isUsed(devices) ? [`${senderIn(macsIn(policy))}goto ${devices.name} ${OWN}`] : [];
-  if (networks.length === 0 && own.length === 0) return unblocked;
-  return { name: `lan_to_ipv${family}`, rules: [...networks, ...own, ...goTo(unblocked)] };
+  if (networks.length === 0 && own.length === 0) return all;
+  return { name: `lan_to_ipv${family}`, rules: [...networks, ...own, ...goTo(all)] };
 }
 
 function fromRemote(scopes: Pick<Scopes, "all" | "owners">, { remote }: Policy, family: Family): Scope {
@@ -124,35 +119,17 @@ function ofOwner(id: Prefix, exit: Exit, { all, owners }: Pick<Scopes, "all" | "
   return to;
 }
 
-function ofUnblocked(all: Scope, policy: Policy, family: Family): Scope {
-  const stays = 'return comment "a blocked device reaches only what rules of its own permit"';
-  return {
-    name: `unblocked_to_ipv${family}`,
-    rules: isUsed(all) ? [...isBlocked(policy).map((match) => `${match} ${stays}`), ...goTo(all)] : [],
-  };
-}
-
-/** Matches for the packets of devices that people have blocked, by themselves or by their default exit. */
-function isBlocked(policy: Policy): string[] {
-  const links = namesOf(policy.lans);
-  const blocked = links.filter((link) => isBlockedExit(exitOfLink(policy, link)));
-  const [from] = blocked.length === links.length ? [""] : among("iifname", blocked).map((some) => `${some} `);
-  const byDefault =
-    from === undefined ? [] : [`${from}ether saddr != @${ASSIGNED}`, `${from}meta iiftype != ether`];
-  return [`ether saddr @${BLOCKED_DEVICES}`, ...byDefault];
-}
-
 function ofAll(policy: Policy, family: Family): Scope {
   const { destinations = [] } = policy;
   const forAll = destinations.filter(({ devices }) => devices.length === 0);
   return { name: `all_to_ipv${family}`, rules: lookUps(forAll, policy, family) };
 }
 
-function ofDevices(unblocked: Scope, policy: Policy, family: Family): Scope {
+function ofDevices(all: Scope, policy: Policy, family: Family): Scope {
   const { destinations = [] } = policy;
   const some = destinations.filter(({ devices }) => macsOf(devices).length > 0);
   const own = lookUps(some, policy, family, (devices) => senderIn(macsOf(devices)));
-  return { name: `devices_to_ipv${family}`, rules: own.length === 0 ? [] : [...own, ...goTo(unblocked)] };
+  return { name: `devices_to_ipv${family}`, rules: own.length === 0 ? [] : [...own, ...goTo(all)] };
 }
 
 /** Owners with the same rules share a chain, which has the name of the first. */

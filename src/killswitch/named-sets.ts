@@ -37,7 +37,7 @@ export function namedSets({ destinations = [] }: Pick<Policy, "destinations">): 
 /** How the packets of a group are distinguished from others. */
 interface LookUp {
   senders: (devices: Destination["devices"]) => string;
-  to: (exit: Exit) => string;
+  to: (group: Pick<Destination, "exit" | "devices">) => string;
   /** Where packets go on to if nobody knows what the names have. */
   blocked: string;
   comment: string;
@@ -54,7 +54,7 @@ export function lookUpNames(
     const set = `@${namedSet({ devices, exit, labels }, family)}`;
     const daddr = `${headerOf(family)} daddr`;
     return [
-      `${from}${daddr} ${set} goto ${to(exit)} ${comment}`,
+      `${from}${daddr} ${set} goto ${to({ exit, devices })} ${comment}`,
       `${from}${daddr} & ${NO_ADDRESS[family]} != ${set} goto ${blocked} comment "the set was emptied: nobody knows what the names have"`,
     ];
   });

@@ -40,8 +40,8 @@ test("a rule leads its destinations to its exit until it is changed or removed",
     ...{ note: "", open: true, addresses: 0, warning: null },
   });
   expect(loaded()).toEqual([
-    "ip daddr 192.0.2.7 goto leave_by_main",
-    "ip daddr 203.0.113.0/24 goto leave_by_main",
+    "ip daddr 192.0.2.7 goto unblocked_by_main",
+    "ip daddr 203.0.113.0/24 goto unblocked_by_main",
   ]);
   expect(await home.ask("PATCH", `/api/destinations/${id}`, { exit: "blocked", note: "ads" })).toMatchObject({
     ...{ status: 200, id, exit: "blocked", note: "ads", open: false },
@@ -63,7 +63,7 @@ test("without rules the firewall has nothing of them", async () => {
   expect(table()).not.toBe(before);
   await home.ask("DELETE", `/api/destinations/${id}`);
   expect(table()).toBe(before);
-  expect(before).not.toMatch(/_to_ipv|leave_by|blocked_devices/);
+  expect(before).not.toMatch(/_to_ipv|leave_by|unblocked_by|blocked_devices/);
 });
 
 test("listeners are told of each change", async () => {
@@ -129,7 +129,7 @@ test("direct needs the operator's permission, is told, and ends with it", async 
   expect(row).toMatchObject({ status: 200, exit: "direct", open: true });
   expect(await home.ask("GET", "/api/status")).toMatchObject({ direct_devices: 0, direct_destinations: 1 });
   expect(row.warning).toContain("outside the tunnel");
-  expect(loaded()).toEqual(["ip daddr 203.0.113.0/24 goto leave_by_direct"]);
+  expect(loaded()).toEqual(["ip daddr 203.0.113.0/24 goto unblocked_by_direct"]);
   const { events } = (await home.send("GET", "/api/events")).json;
   expect(JSON.stringify(events)).toContain("Now direct, outside the tunnel: traffic to 203.0.113.0/24.");
   const inspection = await home.parts.tunnels.protection.inspection();
@@ -217,7 +217,7 @@ test("the addresses that names have are led by the rule's exit; only elements ch
     ...{ status: 200, names: ["example.com"], prefixes: [], addresses: 0 },
   });
   expect(led("main")).toEqual([]);
-  expect(loaded().slice(0, 1)).toEqual(["ip daddr @named_all_main_2_ipv4 goto leave_by_main"]);
+  expect(loaded().slice(0, 1)).toEqual(["ip daddr @named_all_main_2_ipv4 goto unblocked_by_main"]);
   const before = loads();
   expect(await answered("www.example.com", ["192.0.2.7", "2001:db8::7"])).toBe(true);
   expect(led("main")).toEqual(["192.0.2.7"]);

@@ -403,6 +403,17 @@ test("over IPv6, what goes from the LAN's own prefix to a public address passes 
   expect(checked({ ...connected, lans })).toEqual(checked(connected));
 });
 
+test("of destinations with an exit of their own, only packets to these are asked for their device", () => {
+  const text = rulesetOf(POLICIES["destinations-direct"]);
+  expect(linesOf(text, "from_lan0")).toContain("meta nfproto ipv4 jump all_to_ipv4");
+  expect(linesOf(text, "all_to_ipv4").filter((rule) => !rule.startsWith("ip daddr"))).toEqual([""]);
+  expect(linesOf(text, "unblocked_by_direct")).toEqual([
+    "ether saddr @blocked_devices return",
+    "goto leave_by_direct",
+    "",
+  ]);
+});
+
 test("the gateway itself leaves by main, whatever the default exit", () => {
   const output = (policy: Policy) => linesOf(rulesetOf(policy), "output");
   const { connected } = POLICIES;

@@ -102,7 +102,7 @@ function eachWay(work: (mac: string, prefix: string) => string[]): string[] {
 }
 
 const RULE =
-  /^ +(?:ether saddr (\{[^}]*\}|\S+) )?ip daddr (?:& \S+ )?(\{[^}]*\}|\S+) goto (?:leave_by|exit)_(\w+) /gm;
+  /^ +(?:ether saddr (\{[^}]*\}|\S+) )?ip daddr (?:& \S+ )?(\{[^}]*\}|\S+) goto (?:leave_by|unblocked_by|exit)_(\w+) /gm;
 
 function exitsIn(table: string): Exits {
   const members = (text: string) =>
