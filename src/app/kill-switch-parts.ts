@@ -27,6 +27,7 @@ import { FairQueues } from "../network/fair-queues.ts";
 import { type FindNetwork, networkFinder } from "../network/finder.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { ROLES } from "../network/lan.ts";
+import { withMeshes } from "../network/mesh.ts";
 import { OtherRouters } from "../network/other-routers.ts";
 import { allSlots, remoteLinkOf } from "../network/slot.ts";
 import { keepUla } from "../network/ula.ts";
@@ -117,6 +118,7 @@ function devicesOn(needs: DevicesNeeds): Devices {
     alarm: alerts.raise,
     // Before the first look at the network adds to them.
     lanBefore: ROLES.read(savedState).lan,
+    meshes: settings.mesh,
     zone: () => zoneIn(TIME_ZONE.read(store)) ?? timeZone(),
     forgetHistory: (id) => history.forget({ kind: "device", name: id }),
     onCarried: (id, carried) => history.note("device", id, carried),
@@ -147,7 +149,7 @@ function networkFoundBy(needs: FindNeeds): FindNetwork {
     const [known] = await Promise.all([find(reading), taking]);
     const network = (await keepUla(host, known, settings).catch(reportOnce)) ? await find() : known;
     note(network);
-    devices.lanIs(network.lans, network.uplink, network.addresses, network.routers);
+    devices.lanIs(withMeshes(network).lans, network.uplink, network.addresses, network.routers);
     otherRouters.networkIs(network);
     fairQueues.lanIs(network.lans.map((lan) => lan.interface));
     return network;

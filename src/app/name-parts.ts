@@ -10,6 +10,7 @@ import { QueryLog } from "../dns/query-log.ts";
 import { Resolver } from "../dns/resolver.ts";
 import { Upstream } from "../dns/upstream.ts";
 import { listeningOn } from "../killswitch/own-resolver.ts";
+import { withMeshes } from "../network/mesh.ts";
 import type { KillSwitchParts } from "./kill-switch-parts.ts";
 import type { Base } from "./server-parts.ts";
 import type { TunnelParts } from "./tunnel-parts.ts";
@@ -30,7 +31,7 @@ export function namePartsOn(needs: Needs) {
   const upstream = Upstream.on(host);
   const dns = new Dns({
     ...{ host, killSwitch, events, log },
-    network: () => killSwitch.network,
+    network: () => withMeshes(killSwitch.network),
     isWanted: () => blockLists.isUsed || destinations.matching.hasNames,
     askers: () => askersIn(needs, blockLists),
     routersTo: (network) => killSwitch.routersTo(network),

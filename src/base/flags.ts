@@ -43,6 +43,12 @@ export const FLAGS = {
     "",
     "LAN interfaces, comma-separated (default: Ethernet and WLAN with private addresses; the uplink only if there is no other)",
   ),
+  mesh: flag(
+    "mesh",
+    "<interfaces>",
+    "",
+    "interfaces of meshes by which devices come in, comma-separated, such as tailscale0 (default: none)",
+  ),
   uplink: flag("uplink", "<interface>", "", "interface towards the internet (default: the default route's)"),
   dhcp: flag(
     "dhcp",

@@ -30,6 +30,8 @@ export const Settings = objectOf({
   interface: Type.String({ pattern: BASE_NAME.source }),
   /** LAN interfaces; if empty, `lanOf` in `network/lan.ts` decides. */
   lan: Type.Array(Interface),
+  /** Interfaces of meshes, by which devices come in. */
+  mesh: Type.Array(Interface),
   /** Interface towards the internet; null is the default route's. */
   uplink: Type.Union([Interface, Type.Null()]),
   /** Whether the LAN gets addresses from the gateway, and which: null for not, an empty list for a range of its choice. */
@@ -119,6 +121,7 @@ export function settingsFrom(texts: Partial<Record<keyof Settings, string>>): Se
     stateDir: text("stateDir"),
     interface: text("interface"),
     lan: listIn(text("lan")),
+    mesh: listIn(text("mesh")),
     uplink: text("uplink") || null,
     dhcp: rangesIn(text("dhcp")),
     ula: text("ula").toLowerCase() || null,
@@ -179,8 +182,14 @@ function refusePassword(address: string | null): void {
     refuse("mqtt", "must not hold a password; put it into a file and name that with --mqtt-password-file");
 }
 
-function refuseTunnels({ lan, uplink, interface: base }: Settings): void {
-  for (const [key, names] of [["lan", lan] as const, ["uplink", [uplink ?? ""]] as const]) {
+function refuseTunnels({ lan, mesh, uplink, interface: base }: Settings): void {
+  const other = mesh.find((each) => each === uplink || lan.includes(each));
+  if (other !== undefined) refuse("mesh", `${other} is the LAN's or the uplink`);
+  for (const [key, names] of [
+    ["lan", lan] as const,
+    ["mesh", mesh] as const,
+    ["uplink", [uplink ?? ""]] as const,
+  ]) {
     const name = names.find((each) => isTunnelLink(each, base));
     if (name !== undefined)
       refuse(key, `${name} is the name of a tunnel's interface; choose another base name with --interface`);

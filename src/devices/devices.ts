@@ -67,6 +67,8 @@ interface Deps {
   events: Pick<Bus<DevicesEvents>, "publish">;
   /** The LAN interfaces of former starts, as far as they are known. */
   lanBefore?: readonly string[];
+  /** The meshes that root has named. */
+  meshes?: readonly string[];
   alarm: Alarm;
   log: Pick<Log, "warn">;
 }
@@ -142,6 +144,7 @@ export class Devices {
       ...deps,
       ...{ assignments: this.assignments, choices: this.choices, inForce: this.inForce, roster: this.roster },
       lanBefore: deps.lanBefore ?? [],
+      meshes: deps.meshes ?? [],
     });
     this.traffic = new Traffic<DeviceId>({
       ...deps,
@@ -430,8 +433,8 @@ export class Devices {
       void this.limits.retry();
       this.rows.touchSilent();
       // No event of the kernel tells of them.
-      if (this.roster.networks.prefixes.length > 0) await this.count();
-      this.rows.touch([...this.roster.networks.prefixes, ...this.remote.ids]);
+      if (this.roster.byAddress.length > 0) await this.count();
+      this.rows.touch([...this.roster.byAddress, ...this.remote.ids]);
     }
   }
 

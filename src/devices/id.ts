@@ -1,9 +1,13 @@
 import { networkOf, type Prefix, parsePrefix } from "../base/address.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import { isPrivateWhole } from "../network/lan-routes.ts";
+import { isShared } from "../network/mesh.ts";
 import { refused } from "./refusals.ts";
 
-/** What identifies a device: its MAC address, or the prefix of what is behind another router of the LAN. */
+/**
+ * What identifies a device: its MAC address, or the prefix of what is behind another router of the LAN. A device that
+ * comes by a mesh is its address.
+ */
 export type DeviceId = Mac | Prefix;
 
 /** All devices without a limit, or without a quota, of their own, which share one. */
@@ -16,7 +20,12 @@ export function parseDeviceId(text: string): DeviceId | null {
   const mac = parseMac(text);
   if (mac !== null) return mac;
   const prefix = parsePrefix(text);
-  return prefix === null || networkOf(prefix) !== prefix || !isPrivateWhole(prefix) ? null : prefix;
+  return prefix === null || networkOf(prefix) !== prefix || !isInside(prefix) ? null : prefix;
+}
+
+/** Whether it can be behind another router, or in a mesh. */
+function isInside(prefix: Prefix): boolean {
+  return isPrivateWhole(prefix) || isShared(prefix);
 }
 
 /** The id that a client has given, in this field. */

@@ -8,6 +8,8 @@ import type { NetworkRecord } from "./network-record.ts";
 /** What is read of a network of the LAN. */
 export interface SeenNetwork {
   interface: string;
+  /** Whether it is a mesh. */
+  mesh: boolean;
   record: NetworkRecord;
   /** In force. */
   exit: Exit;
@@ -21,6 +23,11 @@ const NETWORK_FACTS = facts<SeenNetwork>()({
     schema: Type.String(),
     description: "the LAN interface, which the network is known by: a card, a VLAN, a bridge",
     of: (network) => network.interface,
+  },
+  mesh: {
+    schema: Type.Optional(Type.Boolean()),
+    description: "only of a mesh, whose devices are known by their addresses: true",
+    of: ({ mesh }) => mesh || undefined,
   },
   name: {
     schema: Type.String(),

@@ -23,6 +23,8 @@ interface Deps {
   choices: Pick<Choices, "networkExit">;
   inForce: Pick<ExitsInForce, "of">;
   roster: Pick<Roster, "ids" | "linkOf">;
+  /** The interfaces of the meshes that root has named, whether they are there or not. */
+  meshes: readonly string[];
   /** The LAN interfaces of former starts, as far as they are known. */
   lanBefore: readonly string[];
   alarm: Alarm;
@@ -81,14 +83,15 @@ export class LanNetworks {
     this.lans = lans;
     const { current } = this.deps.assignments;
     const known = this.knownIn(current, isFirst);
-    const fresh = this.links.filter((link) => known !== null && !known.has(link));
-    for (const link of this.links) if (known?.has(link) !== false || areNewOpen(current)) this.seen.add(link);
-    if (areNewOpen(current)) return;
-    const blocked = { ...UNSET_NETWORK, exit: asOrder([{ to: "blocked" }]) };
-    await this.deps.assignments.change((before) =>
-      fresh.reduce((all, link) => withNetwork(all, link, blocked), this.withSeen(before)),
+    const isOpen = areNewOpen(current);
+    const fresh = lans.filter((lan) =>
+      lan.mesh ? isNewMesh(lan, current) : !isOpen && known?.has(lan.interface) === false,
     );
-    for (const network of fresh) this.deps.alarm("network_new", { network });
+    for (const { interface: link, mesh } of lans)
+      if (!mesh && (known?.has(link) !== false || isOpen)) this.seen.add(link);
+    if (isOpen && fresh.length === 0) return;
+    await this.deps.assignments.change((before) => withNew(fresh, this.withSeen(before)));
+    for (const { interface: network } of fresh) this.deps.alarm("network_new", { network });
   }
 
   /**
@@ -102,8 +105,10 @@ export class LanNetworks {
 
   /** After a restore: those that were there before it are not new. */
   async restored(): Promise<void> {
-    if (areNewOpen(this.deps.assignments.current)) return;
-    await this.deps.assignments.change((decisions) => this.withSeen(decisions));
+    const { current } = this.deps.assignments;
+    const meshes = (this.lans ?? []).filter((lan) => isNewMesh(lan, current));
+    if (areNewOpen(current) && meshes.length === 0) return;
+    await this.deps.assignments.change((before) => withNew(meshes, this.withSeen(before)));
   }
 
   /** Null if each is known: nothing was kept before, so those that are there now are the first. */
@@ -147,13 +152,26 @@ export class LanNetworks {
     const record = current.networks?.get(link) ?? UNSET_NETWORK;
     const mayReach = (other: string) => current.networks?.get(other)?.others === true;
     return networkAnswer({
-      ...{ interface: link, record },
+      ...{ interface: link, mesh: this.deps.meshes.includes(link), record },
       exit: inForce.of(orderOfNetwork(current, link)),
       prefixes: this.prefixesOf(link),
       devices: roster.ids.filter((id) => roster.linkOf(id) === link).length,
       reaches: record.others ? this.links.filter((other) => other !== link && mayReach(other)) : [],
     });
   }
+}
+
+function isNewMesh({ interface: link, mesh }: Lan, { networks }: Decisions): boolean {
+  return mesh === true && networks?.has(link) !== true;
+}
+
+function withNew(lans: readonly Lan[], decisions: Decisions): Decisions {
+  return lans.reduce((all, lan) => withNetwork(all, lan.interface, newRecord(lan)), decisions);
+}
+
+/** As the kill switch has it: a mesh has devices from anywhere, so it begins without the page, too. */
+function newRecord({ mesh = false }: Lan): NetworkRecord {
+  return { ...UNSET_NETWORK, exit: asOrder([{ to: "blocked" }]), page: !mesh };
 }
 
 function withNetwork(decisions: Decisions, link: string, record: NetworkRecord): Decisions {

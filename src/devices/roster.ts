@@ -1,4 +1,13 @@
-import { type Address, addressOf, contains, lengthOf, type Prefix, parseAddress } from "../base/address.ts";
+import {
+  type Address,
+  addressOf,
+  contains,
+  isWithin,
+  lengthOf,
+  type Prefix,
+  parseAddress,
+  prefixOf,
+} from "../base/address.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
 import type { Counted, Links } from "../network/counters.ts";
@@ -9,7 +18,7 @@ import type { Host } from "../system/host.ts";
 import type { Nameless } from "./announced.ts";
 import { type DeviceId, isPrefixId } from "./id.ts";
 import { NeighbourTable } from "./neighbour-table.ts";
-import { Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
+import { MAX_UNNAMED_DEVICES, Neighbourhood, type Presence, SILENT_MS } from "./neighbourhood.ts";
 import { type Decisions, idsGiven, idsIn, isGiven } from "./record.ts";
 import { refused } from "./refusals.ts";
 import type { RemotePresence } from "./remote-presence.ts";
@@ -70,9 +79,15 @@ export class Roster {
         ...this.neighbourhood.macs,
         ...decided,
         ...remote.ids,
+        ...this.inMeshes,
         ...idsGiven(decisions()).filter((id) => !isPrefixId(id)),
       ]),
     ];
+  }
+
+  /** Those that have sent something if an address of theirs has: behind other routers, and in meshes. */
+  get byAddress(): Prefix[] {
+    return [...new Set([...this.networks.prefixes, ...this.inMeshes])];
   }
 
   /** Those of the LAN. */
@@ -82,9 +97,10 @@ export class Roster {
 
   /** Who may ask the gateway's own resolver: those about context people have decided something, and the others on the LAN. */
   get askers(): { decided: DeviceId[]; others: Mac[] } {
-    const { remote } = this.deps;
-    const decided = this.ids.filter((id) => (isPrefixId(id) ? !remote.isKnown(id) : this.isKept(id)));
-    return { decided, others: this.neighbourhood.macs };
+    const networks = new Set(this.networks.prefixes);
+    const decided = this.ids.filter((id) => (isPrefixId(id) ? networks.has(id) : this.isKept(id)));
+    // The devices of a mesh about which nothing is decided have the exit of all of them.
+    return { decided: [...decided, ...this.meshPrefixes], others: this.neighbourhood.macs };
   }
 
   /** The devices that can be asked for their names without a packet leaving the LAN. */
@@ -126,7 +142,7 @@ export class Roster {
 
   /** The device that uses an address now. */
   holderOf(address: Address): DeviceId | null {
-    return this.deps.remote.of(address) ?? this.networks.of(address) ?? this.neighbourhood.holderOf(address);
+    return this.knownByAddress(address) ?? this.neighbourhood.holderOf(address);
   }
 
   /** The same of those on the LAN's cables. */
@@ -136,7 +152,7 @@ export class Roster {
 
   /** The device that has the address, or had it last, of this link if one is given. */
   ownerOf(address: Address, link: string | null = null): DeviceId | null {
-    return this.deps.remote.of(address) ?? this.networks.of(address) ?? this.deviceAt(address, link);
+    return this.knownByAddress(address) ?? this.deviceAt(address, link);
   }
 
   /**
@@ -186,7 +202,11 @@ export class Roster {
   }
 
   get lanPrefixes(): Prefix[] {
-    return (this.lans ?? []).flatMap((lan) => lan.prefixes);
+    return (this.lans ?? []).flatMap(({ mesh, prefixes }) => (mesh ? [] : prefixes));
+  }
+
+  get meshPrefixes(): Prefix[] {
+    return this.meshes.flatMap(({ prefixes }) => prefixes);
   }
 
   /** Handles a change of the kernel's neighbour table; null if changes may have been missed. */
@@ -201,16 +221,19 @@ export class Roster {
 
   /** The interfaces from which devices come. */
   get insides(): string[] {
-    const { lans, remote } = this.links;
-    return [...lans, ...(remote === null ? [] : [remote])];
+    const { lans, remote, meshes } = this.links;
+    return [...lans, ...(remote === null ? [] : [remote]), ...meshes.map((mesh) => mesh.interface)];
   }
 
   /** Where traffic is counted. */
   get links(): Links {
     const { remote } = this.deps;
     const remoteLink = remote.ids.length === 0 ? null : remote.link;
-    const networks = this.networks.prefixes.toSorted((a, b) => lengthOf(b) - lengthOf(a));
-    return { lans: this.lanLinks, remote: remoteLink, uplink: this.uplink, networks };
+    const networks = this.networks.prefixes
+      .filter((prefix) => !this.isInMesh(prefix))
+      .toSorted((a, b) => lengthOf(b) - lengthOf(a));
+    const meshes = this.meshes.map(({ interface: link, prefixes }) => ({ interface: link, prefixes }));
+    return { lans: this.lanLinks, remote: remoteLink, meshes, uplink: this.uplink, networks };
   }
 
   /** The device that a counter counts for. */
@@ -225,7 +248,31 @@ export class Roster {
   }
 
   private get lanLinks(): string[] {
-    return (this.lans ?? []).map((lan) => lan.interface);
+    return (this.lans ?? []).flatMap((lan) => (lan.mesh ? [] : [lan.interface]));
+  }
+
+  private get meshes(): Lan[] {
+    return (this.lans ?? []).filter(({ mesh }) => mesh);
+  }
+
+  /** The devices that were heard last by a mesh, each by its address. */
+  private get inMeshes(): Prefix[] {
+    return this.meshPrefixes.flatMap((prefix) =>
+      this.deps
+        .heardIn(prefix)
+        .slice(0, MAX_UNNAMED_DEVICES)
+        .map(({ address }) => prefixOf(address)),
+    );
+  }
+
+  private isInMesh(prefix: Prefix): boolean {
+    return this.meshPrefixes.some((mesh) => isWithin(prefix, mesh));
+  }
+
+  /** The device that needs no MAC address: remote, behind another router, or of a mesh. */
+  private knownByAddress(address: Address): Prefix | null {
+    const network = this.deps.remote.of(address) ?? this.networks.of(address);
+    return network ?? (this.isInMesh(prefixOf(address)) ? prefixOf(address) : null);
   }
 
   /** Whether somebody has decided something about it. */

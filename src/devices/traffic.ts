@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import type { Address, Prefix } from "../base/address.ts";
+import { type Address, contains, type Prefix } from "../base/address.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
 import { objectOf } from "../base/object.ts";
@@ -92,10 +92,10 @@ export class Traffic<Id extends string> {
     return this.figures;
   }
 
-  /** The addresses of a network that have sent something within a day, the latest first. */
+  /** The addresses of a network, or of a mesh, that have sent something within a day, the latest first. */
   heardIn(network: Prefix): { address: Address; heardAt: number }[] {
     return this.heard
-      .filter((each) => each.network === network)
+      .filter((each) => (each.network === null ? contains(network, each.address) : each.network === network))
       .map(({ address, msAgo }) => ({ address, heardAt: this.heardAt - msAgo }))
       .sort((a, b) => b.heardAt - a.heardAt);
   }

@@ -5,6 +5,7 @@ import { DIRECT } from "./direct.ts";
 import { ASSIGNED, NO_DEVICE, setFor } from "./exits.ts";
 import { clientLinks } from "./link.ts";
 import { among, anyOf, chain, DNS, elementsLine, headerOf, isMarked, set, tableSet } from "./match.ts";
+import { meshOf } from "./mesh.ts";
 import { ASKER_PORTS } from "./own-resolver.ts";
 import { type Asker, directDevices, type OwnResolver, type Policy } from "./policy.ts";
 import { refuse } from "./strangers.ts";
@@ -85,11 +86,17 @@ function fromBlockedNetworks({ networks = [], destinations = [] }: Policy): stri
   );
 }
 
-/** A network's packets come only from its routers; hosts on the cable have no exit of their own. */
-function askersBehindRouters({ routed }: Policy, { askers }: OwnResolver): string[] {
-  return routed.flatMap(({ prefix }) => {
-    const from = `${headerOf(familyOf(prefix))} saddr ${prefix} `;
+/**
+ * A network's packets come only from its routers; hosts on the cable have no exit of their own. What comes by a mesh has
+ * the address that the mesh has proven: its devices without an exit of their own are one asker.
+ */
+function askersBehindRouters(policy: Policy, { askers }: OwnResolver): string[] {
+  const meshes = policy.lans.flatMap(({ mesh, prefixes }) => (mesh ? prefixes : []));
+  return [...policy.routed.map(({ prefix }) => prefix), ...meshes].flatMap((prefix) => {
+    const mesh = meshOf(prefix, policy)?.interface;
+    const from = `${mesh === undefined ? "" : `iifname "${mesh}" `}${headerOf(familyOf(prefix))} saddr ${prefix} `;
     const { port = null, routers = [] } = askers.find(({ id }) => id === prefix) ?? {};
+    if (mesh !== undefined) return fromMesh(from, port);
     const sender =
       routers === null
         ? `ether saddr & ${NO_DEVICE} @${ASSIGNED} ether saddr != @${ASSIGNED}`
@@ -101,6 +108,14 @@ function askersBehindRouters({ routed }: Policy, { askers }: OwnResolver): strin
       ...refuse('comment "no router leads to this network"', from),
     ];
   });
+}
+
+function fromMesh(from: string, port: number | null): string[] {
+  const comment = 'comment "a mesh has proven the address"';
+  return [
+    ...(port === null ? [] : [`${from}ct original zone set ${port} accept ${comment}`]),
+    ...refuse(comment, from),
+  ];
 }
 
 /**

@@ -1,4 +1,4 @@
-import { type Address, contains, mustParsePrefix } from "../base/address.ts";
+import { type Address, contains, mustParsePrefix, prefixOf } from "../base/address.ts";
 import { MAX_TUNNELS } from "../network/slot.ts";
 import { isBlockedExit } from "../shared/exits.ts";
 import type { Connection, Direction, Host } from "../system/host.ts";
@@ -233,6 +233,7 @@ function senderAt(address: Address, policy: Policy, deviceAt: DeviceAt): Sender 
   const id = deviceAt(address);
   const lan = policy.lans.find(({ prefixes }) => prefixes.some((prefix) => contains(prefix, address)));
   const ofNetwork = exitOfLink(policy, lan?.interface);
+  if (lan?.mesh) return { id: prefixOf(address), exit: ofNetwork };
   return id && { id, exit: policy.devices.find((device) => device.id === id)?.exit ?? ofNetwork };
 }
 

@@ -1,4 +1,4 @@
-import { familyOf } from "../base/address.ts";
+import { familyOf, type Prefix } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import type { Lan } from "../network/lan.ts";
 import { exitMarkOf } from "../network/slot.ts";
@@ -7,6 +7,7 @@ import { DIRECT, directZones, leaveDirectly } from "./direct.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { clientLinks } from "./link.ts";
 import { byInterface, chain, elementsLine, headerOf, setMark, tableSet } from "./match.ts";
+import { meshOf } from "./mesh.ts";
 import { namedSets } from "./named-sets.ts";
 import {
   type DefaultExit,
@@ -92,14 +93,27 @@ export function someByDevice(match: string): string {
  * The same by address, because what a router of the LAN forwards has the router's MAC address. The most specific prefix
  * comes first.
  */
-export function byPrefix(policy: Policy, families: readonly (4 | 6)[], match = ""): string[] {
+export function byPrefix(
+  policy: Policy,
+  families: readonly (4 | 6)[],
+  match = "",
+  lan: Lan | null = null,
+): string[] {
   const open = openExits(policy);
   return policy.routed
-    .filter(({ prefix }) => families.includes(familyOf(prefix)))
+    .filter(({ prefix }) => families.includes(familyOf(prefix)) && mayComeBy(lan, prefix, policy))
     .map(({ prefix, exit }) => {
       const from = `${match}${headerOf(familyOf(prefix))} saddr ${prefix}`;
-      return `${from} goto ${chainFor(nameOf(exit, open))} comment "a network behind another router"`;
+      const what =
+        meshOf(prefix, policy) === undefined ? "a network behind another router" : "a device of a mesh";
+      return `${from} goto ${chainFor(nameOf(exit, open))} comment "${what}"`;
     });
+}
+
+/** The devices of a mesh come by no other interface, and no other devices by this one. */
+function mayComeBy(lan: Lan | null, prefix: Prefix, policy: Policy): boolean {
+  const mesh = meshOf(prefix, policy)?.interface;
+  return lan === null || mesh === (lan.mesh ? lan.interface : undefined);
 }
 
 /**

@@ -20,6 +20,7 @@ import {
   permitUplinkNeighbours,
 } from "./link.ts";
 import { among, byFamily, chain, fromHosts, MID_STREAM, namesOf, outsideOf } from "./match.ts";
+import { keepInMeshes } from "./mesh.ts";
 import {
   closedChain,
   endFormer,
@@ -60,7 +61,7 @@ export function input(policy: Policy): string[] {
     ...refuseDirectDns(policy),
     ...lans.flatMap((lan) => [
       ...(usesPage(policy, lan) ? permitFromLan(lan) : permitFromClosed(lan)),
-      permitDhcpClients("in", lan),
+      ...(lan.mesh ? [] : [permitDhcpClients("in", lan)]),
     ]),
     ...permitFromRemote(policy),
     ...permitDhcp("in", policy),
@@ -94,6 +95,7 @@ export function forward(policy: Policy): string[] {
   return [
     chain("forward", "type filter hook forward priority filter; policy drop;", [
       ...keepOffOtherLinks(policy),
+      ...keepInMeshes(policy),
       ...tunnels.flatMap((tunnel) => clampAnswers(tunnel, policy)),
       ...permitKnown(policy),
       ...pairs.map((pair) => `${pair} comment "only between the LAN and the tunnels"`),
@@ -197,10 +199,7 @@ export function output(policy: Policy): string {
       ...endFormer(policy, lan),
       ...refuseClearDns(lan),
       ...permitToLan(lan),
-      permitDhcpClients("out", lan),
-      permitPublicNeighbours(lan),
-      permitMdns(lan),
-      ...(policy.announces ? [permitAnnouncements(lan)] : []),
+      ...(lan.mesh ? [] : onCable(policy, lan)),
     ]),
     ...permitToRemote(policy),
     ...permitDhcp("out", policy),
@@ -222,6 +221,15 @@ export function output(policy: Policy): string {
     ...permitResets(policy),
     ...refuseRest(),
   ]);
+}
+
+function onCable(policy: Policy, lan: Lan): string[] {
+  return [
+    permitDhcpClients("out", lan),
+    permitPublicNeighbours(lan),
+    permitMdns(lan),
+    ...(policy.announces ? [permitAnnouncements(lan)] : []),
+  ];
 }
 
 function permitLoopback(direction: "in" | "out"): string {

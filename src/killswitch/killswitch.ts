@@ -7,6 +7,7 @@ import type { Mac } from "../base/mac.ts";
 import { Queue } from "../base/queue.ts";
 import { type HostNetwork, NO_NETWORK, networkBeside } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
+import { meshesBeside, withMeshes } from "../network/mesh.ts";
 import type { Slot } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { Connections } from "./connections.ts";
@@ -272,13 +273,12 @@ export class KillSwitch {
     return this.fault === null && this.wanted !== null && this.loaded.has(this.wanted);
   }
 
-  /** The network, without prefixes that contain addresses of tunnels. */
+  /** The network with its meshes, without prefixes that contain addresses of tunnels. */
   private countedIn(network: HostNetwork): HostNetwork {
     const tunnels = [...this.parts.values()].flatMap(({ endpoints = [] }) => endpoints);
-    return networkBeside(
-      network,
-      tunnels.flatMap(({ addresses }) => addresses),
-    );
+    const inside = tunnels.flatMap(({ addresses }) => addresses);
+    const resolvers = tunnels.flatMap((tunnel) => tunnel.resolvers);
+    return withMeshes(meshesBeside(networkBeside(network, inside), [...inside, ...resolvers]));
   }
 
   private wantedOn(found: HostNetwork): Wanted {

@@ -1,6 +1,7 @@
 import { familyOf, isLinkLocal, networkOf, prefixOf } from "../base/address.ts";
 import type { Lan } from "../network/lan.ts";
 import { namesOf, set, toEach } from "./match.ts";
+import { cabled } from "./mesh.ts";
 import type { Policy } from "./policy.ts";
 
 /** DHCPv6 has ports of its own, so a socket at these ports of an IPv6 address is not a client's. */
@@ -19,7 +20,7 @@ type Links = Pick<Policy, "lans" | "uplink">;
 
 /** The gateway as a client, for the addresses of its own links. */
 export function permitDhcp(direction: "in" | "out", links: Links): string[] {
-  const names = linkNames(links);
+  const names = cableNames(links);
   if (names.length === 0) return [];
   if (direction === "in") {
     return [
@@ -51,7 +52,7 @@ export function permitDhcpClients(direction: "in" | "out", lan: Lan): string {
 }
 
 export function permitNeighbourDiscovery(direction: "in" | "out", links: Links): string[] {
-  const names = linkNames(links);
+  const names = cableNames(links);
   if (names.length === 0) return [];
   const where =
     direction === "in"
@@ -98,4 +99,9 @@ export function remoteLinks({ remote }: Pick<Policy, "remote">): string[] {
 /** The uplink and the LANs. */
 export function linkNames({ lans, uplink }: Links): string[] {
   return [...new Set([...(uplink === null ? [] : [uplink]), ...namesOf(lans)])];
+}
+
+/** The same without meshes, which have neither leases nor neighbours. */
+function cableNames(links: Links): string[] {
+  return linkNames({ ...links, lans: cabled(links) });
 }

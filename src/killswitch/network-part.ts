@@ -12,23 +12,25 @@ export interface NetworkPart {
   others: boolean;
 }
 
-/** What the networks of the LAN have that the home has not. Null if nobody has looked at its networks yet. */
+/**
+ * What the networks of the LAN have that the home has not. Null if nobody has looked at its networks yet. A mesh has
+ * devices from anywhere, so a new one is blocked whatever the home's default exit is.
+ */
 export function networksIn(
   known: readonly NetworkPart[] | null,
   lans: readonly Lan[],
   areNewBlocked: boolean,
 ): NetworkPart[] {
-  if (known === null) return [];
-  return lans.flatMap(({ interface: link }) => {
-    const own = known.find((each) => each.interface === link);
-    if (own === undefined) return areNewBlocked ? [newNetwork(link)] : [];
+  return lans.flatMap(({ interface: link, mesh = false }) => {
+    const own = known?.find((each) => each.interface === link);
+    if (own === undefined) return mesh || (known !== null && areNewBlocked) ? [newNetwork(link, !mesh)] : [];
     return own.exit === null && own.page && !own.others ? [] : [own];
   });
 }
 
 /** New is refused, never guessed: nobody has chosen where its devices leave. */
-function newNetwork(link: string): NetworkPart {
-  return { interface: link, exit: { to: "blocked" }, page: true, others: false };
+function newNetwork(link: string, page: boolean): NetworkPart {
+  return { interface: link, exit: { to: "blocked" }, page, others: false };
 }
 
 /** The exit of the devices without one of their own that come by this interface. */

@@ -151,7 +151,7 @@ function toExit(family: 4 | 6, policy: Policy, lan: Lan, blocks: boolean): strin
     ...(blocks ? repliesToRemote(policy, family, TO_GATEWAY) : []),
     ...(blocks ? toOtherNetworks(policy, lan, family) : []),
     ...byDestination(policy, family),
-    ...byPrefix(policy, [family]),
+    ...byPrefix(policy, [family], "", lan),
     ...byDeviceOn(lan, policy, blocks),
   ];
 }

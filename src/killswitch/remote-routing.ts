@@ -1,6 +1,7 @@
 import { addressOf, familyOf, isLinkLocal, type Prefix } from "../base/address.ts";
 import { LAN_TABLE, MARK_MASK, REMOTE_MARK, slotIn, tableOf } from "../network/slot.ts";
 import { namesOf } from "./match.ts";
+import { cabled } from "./mesh.ts";
 import { type Policy, tunnelsOf } from "./policy.ts";
 import { LAST_METRIC, type TableRoute } from "./routed.ts";
 import { PRIORITY as ALL, MARKED, type Rule } from "./routing-rules.ts";
@@ -31,8 +32,8 @@ export function remoteRules(policy: Policy): Rule[] {
 }
 
 /** For what the LAN, the gateway, tunnels and the uplink answer them. */
-function toRemote({ lans }: Policy, networks: readonly Prefix[]): Rule[] {
-  const from = ["lo", ...new Set(namesOf(lans))].map((link) => `iif ${link}`);
+function toRemote(policy: Policy, networks: readonly Prefix[]): Rule[] {
+  const from = ["lo", ...new Set(namesOf(cabled(policy)))].map((link) => `iif ${link}`);
   return networks.flatMap((network) => {
     const family = familyOf(network);
     const rule = (priority: number, packets: string) => ({
@@ -44,9 +45,9 @@ function toRemote({ lans }: Policy, networks: readonly Prefix[]): Rule[] {
 }
 
 /** Which of them may reach the LAN, the firewall knows. */
-function fromRemoteToLan({ lans, routed }: Policy, link: string): Rule[] {
-  const behind = routed.map(({ prefix }) => prefix);
-  return [...new Set(lans.flatMap((lan) => lan.prefixes))]
+function fromRemoteToLan(policy: Policy, link: string): Rule[] {
+  const behind = policy.routed.map(({ prefix }) => prefix);
+  return [...new Set(cabled(policy).flatMap((lan) => lan.prefixes))]
     .filter((prefix) => !behind.includes(prefix) && !isLinkLocal(addressOf(prefix)))
     .map((prefix) => ({
       family: familyOf(prefix),

@@ -3,6 +3,7 @@ import { byDestinationFromRemote } from "./destinations.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { chainOf } from "./exits.ts";
 import { among, byFamily, chain, namesOf, on } from "./match.ts";
+import { cabled } from "./mesh.ts";
 import { directRemotes, type Exit, type Policy, type Remote } from "./policy.ts";
 import { REMOTE_DIRECT } from "./remote-direct.ts";
 import { refuse } from "./strangers.ts";
@@ -17,7 +18,7 @@ const FROM_TUNNELS = "tunnels_to_remote";
  * tunnel's zone.
  */
 export function fromRemote(policy: Policy, blocks: boolean): string[] {
-  const { remote, lans } = policy;
+  const { remote } = policy;
   if (remote === undefined) return [];
   if (!blocks) return ['drop comment "without the kill switch no remote device comes in"'];
   const all = addressesOf(remote);
@@ -31,7 +32,7 @@ export function fromRemote(policy: Policy, blocks: boolean): string[] {
     'fib daddr type local accept comment "the gateway\'s own connections are in no tunnel"',
     ...toLan(
       remote,
-      lans.flatMap(({ prefixes }) => prefixes),
+      cabled(policy).flatMap(({ prefixes }) => prefixes),
     ).map((each) => `${each} accept comment "connections to the LAN are in no tunnel"`),
     ...byDestinationFromRemote(policy),
     ...byExit(policy, ""),
@@ -62,7 +63,9 @@ export function keepOffOtherLinks({ remote }: Policy): string[] {
 }
 
 /** Between the interface, the LAN and the tunnels. Two remote devices do not reach each other. */
-export function forwardRemote({ remote, lans, carrying }: Policy): string[] {
+export function forwardRemote(policy: Policy): string[] {
+  const { remote, carrying } = policy;
+  const lans = namesOf(cabled(policy));
   if (remote === undefined) return [];
   const [from, to] = [`iifname "${remote.interface}"`, `oifname "${remote.interface}"`];
   const tunnels = carrying.map((tunnel) => tunnel.interface);
@@ -70,10 +73,10 @@ export function forwardRemote({ remote, lans, carrying }: Policy): string[] {
     ...among("iifname", tunnels).map(
       (tunnel) => `${tunnel} ${to} jump ${FROM_TUNNELS} comment "replies to remote devices"`,
     ),
-    ...among("oifname", namesOf(lans)).map(
+    ...among("oifname", lans).map(
       (lan) => `${from} ${lan} jump ${TO_LAN} comment "remote devices that may reach the LAN"`,
     ),
-    ...among("iifname", namesOf(lans)).map(
+    ...among("iifname", lans).map(
       (lan) => `${lan} ${to} jump ${FROM_LAN} comment "replies to remote devices"`,
     ),
     ...refuseRemote(remote),
@@ -81,7 +84,8 @@ export function forwardRemote({ remote, lans, carrying }: Policy): string[] {
 }
 
 /** The chains that these rules lead to. */
-export function remoteChains({ remote, lans }: Policy, clamp: string): string[] {
+export function remoteChains(policy: Policy, clamp: string): string[] {
+  const { remote } = policy;
   if (remote === undefined) return [];
   const replies = (to: readonly Address[]) => [
     clamp,
@@ -97,7 +101,7 @@ export function remoteChains({ remote, lans }: Policy, clamp: string): string[] 
       ...refuse('comment "a resolver on the LAN would query by its own exit"', `${TO_RESOLVER} `),
       'ct state invalid,untracked drop comment "no connection"',
       clamp,
-      ...lans.flatMap((lan) =>
+      ...cabled(policy).flatMap((lan) =>
         toLan(remote, lan.prefixes).map(
           (each) => `oifname "${lan.interface}" ${each} accept comment "from remote devices to the LAN"`,
         ),
@@ -132,8 +136,9 @@ export function permitToRemote({ remote }: Policy): string[] {
 }
 
 /** The LAN's devices need no route to remote devices, and many answer only to addresses of their own network. */
-export function masqueradeRemote({ remote, lans }: Policy): string[] {
-  return among("oifname", namesOf(lans)).flatMap((lan) =>
+export function masqueradeRemote(policy: Policy): string[] {
+  const { remote } = policy;
+  return among("oifname", namesOf(cabled(policy))).flatMap((lan) =>
     byFamily("saddr", remote?.networks ?? []).map(
       (from) => `${lan} ${from} masquerade comment "the LAN sees remote devices as the gateway"`,
     ),

@@ -39,7 +39,7 @@ export function routedIn<Declared extends Routed>(
 export function overlapOf(prefix: Prefix, network: Network, tunnels: Tunnels): string | null {
   const { lans, addresses, uplinkPrefixes } = network;
   for (const lan of lans)
-    for (const own of lan.prefixes)
+    for (const own of lan.mesh ? [] : lan.prefixes)
       if (overlap(prefix, own)) return `the LAN's own ${own} on ${lan.interface}`;
   for (const own of uplinkPrefixes) if (overlap(prefix, own)) return `the uplink's network ${own}`;
   for (const own of addresses) if (contains(prefix, own)) return `the gateway's address ${own}`;
@@ -62,6 +62,7 @@ export function routersTo(prefix: Prefix, { lanRoutes }: Pick<HostNetwork, "lanR
 /** The LAN, including the networks behind its routers. */
 export function lansWith(routed: readonly Routed[], network: Network): Lan[] {
   return network.lans.map((lan) => {
+    if (lan.mesh) return lan;
     const further = routed.filter(({ prefix }) => interfacesTo(prefix, network).includes(lan.interface));
     return { ...lan, prefixes: [...lan.prefixes, ...further.map(({ prefix }) => prefix)] };
   });

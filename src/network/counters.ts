@@ -3,6 +3,7 @@ import { type Mac, parseMac } from "../base/mac.ts";
 import type { Host } from "../system/host.ts";
 import { listNft, type NftElement, type NftObject } from "../system/nft.ts";
 import { DEVICE_MARK_HASH, markOfDevice } from "./device-mark.ts";
+import type { Lan } from "./lan.ts";
 
 /** A separate table, which counts and never drops. The kill switch replaces its own table, but not this one. */
 export const COUNTERS_TABLE = "inet portcullis_traffic";
@@ -36,8 +37,11 @@ export interface Counts {
   /** The number of the table: each new one has another number, and counts from zero. */
   table: number;
   counts: Count[];
-  /** Addresses behind other routers that have sent something, and how many milliseconds ago, in whole seconds. */
-  heard: { network: Prefix; address: Address; msAgo: number }[];
+  /**
+   * Addresses behind other routers that have sent something, and how many milliseconds ago, in whole seconds. Those of a
+   * mesh are in no such network.
+   */
+  heard: { network: Prefix | null; address: Address; msAgo: number }[];
   /** Whether a set has no room for more. */
   isFull: boolean;
 }
@@ -48,6 +52,8 @@ export interface Links {
   lans: readonly string[];
   /** The interface of remote devices; null while none may come. */
   remote: string | null;
+  /** The meshes: there a device is its address. */
+  meshes: readonly Pick<Lan, "interface" | "prefixes">[];
   uplink: string | null;
   /** Networks behind other routers of the LAN, the most specific first. */
   networks: readonly Prefix[];
@@ -63,7 +69,7 @@ export interface Links {
  * another router is its prefix, as in the firewall.
  */
 export function countersFor(links: Links, known: readonly Mac[] = []): string {
-  const { lans, remote, networks } = links;
+  const { lans, remote, meshes, networks } = links;
   const [from, to] = [on("iifname", lans), on("oifname", lans)];
   const { modulus, seed, offset } = DEVICE_MARK_HASH;
   const mark = `ct mark set jhash ether saddr mod ${modulus} seed 0x${seed.toString(16)} offset ${offset}`;
@@ -73,11 +79,11 @@ table ${COUNTERS_TABLE} {
 ${setOf("sent", "ether_addr", known)}
 ${setOf("received", "mark", [...new Set(known.map(markOfDevice))].map(String))}
 ${familySets("inward")}
-${remote === null ? "" : `${familySets("road_sent")}\n${familySets("road_received")}\n`}${networks.map(networkOf).join("")}  chain begun {
+${remote === null ? "" : addressSets("road")}${meshes.length === 0 ? "" : `${addressSets("mesh")}${heardSets()}`}${networks.map(networkOf).join("")}  chain begun {
     type nat hook prerouting priority dstnat - 10; policy accept;
 ${rulesOf(from.map((link) => `${link} ${mark} comment "the connections of a device"`))}  }
 
-  chain count {
+${hearing(meshes)}  chain count {
     type filter hook forward priority filter + 10; policy accept;
 ${rulesOf(countingRules(links, from, to))}  }
 
@@ -90,13 +96,17 @@ ${rulesOf(countingRules(links, from, to))}  }
 }
 
 /** A packet between a remote device and the LAN counts for both devices. */
-function countingRules({ lans, remote, uplink, networks }: Links, from: string[], to: string[]): string[] {
-  const byRemote = remote === null ? [] : remoteRules(remote);
+function countingRules(links: Links, from: string[], to: string[]): string[] {
+  const { lans, remote, meshes, uplink, networks } = links;
+  const byAddress = [
+    ...(remote === null ? [] : addressRules("road", remote)),
+    ...meshes.flatMap((mesh) => addressRules("mesh", mesh.interface)),
+  ];
   // On an interface that is also the uplink, the connection tells answers of the internet from what the LAN sends.
   const answers =
     uplink !== null && lans.includes(uplink) ? to.map((link) => `iifname "${uplink}" ${link}`) : [];
   return [
-    ...byRemote,
+    ...byAddress,
     ...answers.flatMap(repliesTo),
     ...answers.map((link) => `${link} ct direction reply goto inward`),
     ...networks.flatMap((each) =>
@@ -116,11 +126,37 @@ function repliesTo(link: string): string[] {
   return [`${link} ct direction reply ct mark != 0 update @received { ct mark } accept`];
 }
 
-function remoteRules(remote: string): string[] {
+function addressRules(name: "road" | "mesh", link: string): string[] {
   return ([4, 6] as const).flatMap((family) => [
-    `iifname "${remote}" update @road_sent_${family} { ${HEADERS[family]} saddr }`,
-    `oifname "${remote}" update @road_received_${family} { ${HEADERS[family]} daddr }`,
+    `iifname "${link}" update @${name}_sent_${family} { ${HEADERS[family]} saddr }`,
+    `oifname "${link}" update @${name}_received_${family} { ${HEADERS[family]} daddr }`,
   ]);
+}
+
+function addressSets(name: "road" | "mesh"): string {
+  return `${familySets(`${name}_sent`)}\n${familySets(`${name}_received`)}\n`;
+}
+
+function heardSets(): string {
+  return ([4, 6] as const)
+    .map((family) => `${setOf(`mesh_heard_${family}`, `ipv${family}_addr`, [], false)}\n`)
+    .join("");
+}
+
+/** Ahead of the filter: a device that is blocked is to be seen, too. */
+function hearing(meshes: Links["meshes"]): string {
+  if (meshes.length === 0) return "";
+  const rules = meshes.flatMap(({ interface: link, prefixes }) =>
+    prefixes.map((prefix) => {
+      const family = familyOf(prefix);
+      return `iifname "${link}" ${header(prefix, "saddr")} update @mesh_heard_${family} { ${HEADERS[family]} saddr }`;
+    }),
+  );
+  return `  chain heard {
+    type filter hook prerouting priority raw - 10; policy accept;
+${rulesOf(rules)}  }
+
+`;
 }
 
 /** Its counters, and which of its addresses were heard; if the set of those is full, the bytes count all the same. */
@@ -215,20 +251,20 @@ function take(
   network: Prefix | undefined,
 ): void {
   const address = typeof val === "string" ? parseAddress(val) : null;
-  if (network !== undefined) {
+  if (network !== undefined || set.startsWith("mesh_heard_")) {
     const msAgo = 1_000 * (TIMEOUT_SECONDS - expires);
-    if (address !== null) read.heard.push({ network, address, msAgo });
+    if (address !== null) read.heard.push({ network: network ?? null, address, msAgo });
     return;
   }
   const of = countedIn(set, val, address);
-  const way = set === "sent" || set.startsWith("road_sent_") ? "sent" : "received";
+  const way = set === "sent" || /^(road|mesh)_sent_/.test(set) ? "sent" : "received";
   if (of !== null) read.counts.push({ key: `${set} ${val}`, of, way, bytes: counter?.bytes ?? 0 });
 }
 
 /** Null for another program's element. */
 function countedIn(set: string, val: unknown, address: Address | null): Counted | null {
   if (set === "received") return typeof val === "number" ? { mark: val } : null;
-  if (address !== null) return /^(inward|road_(sent|received))_[46]$/.test(set) ? { address } : null;
+  if (address !== null) return /^(inward|(road|mesh)_(sent|received))_[46]$/.test(set) ? { address } : null;
   const mac = set === "sent" && typeof val === "string" ? parseMac(val) : null;
   return mac === null ? null : { mac };
 }

@@ -15,12 +15,15 @@ import type { Host } from "../system/host.ts";
 import { type AddressedLink, type Route, showAddresses, showRoutes } from "../system/ip.ts";
 import { type Cable, type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from "./lan.ts";
 import { type LanRoute, type LinkRoute, lanRoutesIn, linkRoutesIn, routesAgainst } from "./lan-routes.ts";
+import { type Mesh, meshesIn } from "./mesh.ts";
 import { nameserversOf } from "./nameservers.ts";
 import { allLinks, ownLinks } from "./slot.ts";
 
 /** The machine's own network. */
 export interface HostNetwork {
   lans: readonly Lan[];
+  /** The meshes that root has named, which are not among these. */
+  meshes: readonly Mesh[];
   uplink: string | null;
   /** The uplink's own addresses: the source addresses of the tunnel's packets. */
   uplinkAddresses: Address[];
@@ -57,6 +60,7 @@ const ETHERNET_MTU = 1500;
 /** Until the machine's network has been read. */
 export const NO_NETWORK: HostNetwork = {
   lans: [],
+  meshes: [],
   uplink: null,
   uplinkAddresses: [],
   addresses: [],
@@ -123,19 +127,26 @@ export async function hostNetworkOf(
 /** The same, from an earlier reading. */
 export function networkIn(
   { addresses, routes: shown, ipv6, resolvers }: Reading,
-  settings: Pick<Settings, "interface" | "lan" | "uplink">,
+  settings: Pick<Settings, "interface" | "lan" | "mesh" | "uplink">,
   roles: Roles = NO_ROLES,
 ): HostNetwork {
   const tunnels = ownLinks(settings.interface);
   const own = new Set(["lo", ...tunnels]);
   const network = addresses.filter(({ ifname }) => !own.has(ifname) && INTERFACE_NAME.test(ifname));
-  const routes = defaultRoutesIn(shown).filter(({ dev }) => !own.has(dev) && INTERFACE_NAME.test(dev));
+  const routes = defaultRoutesIn(shown).filter(
+    ({ dev }) => !own.has(dev) && !settings.mesh.includes(dev) && INTERFACE_NAME.test(dev),
+  );
   const routed = routes.map(({ dev }) => dev);
   const uplink = settings.uplink ?? routed[0] ?? null;
   const found = network.find((link) => link.ifname === uplink);
-  const { lans, remarks } = lanOf(network.map(cableOf), { named: settings.lan, uplink, routed, roles });
+  const cables = network.map(cableOf);
+  const { lans, remarks } = lanOf(
+    cables.filter((cable) => !settings.mesh.includes(cable.interface)),
+    { named: settings.lan, uplink, routed, roles },
+  );
   return {
     lans,
+    meshes: meshesIn(cables, settings.mesh),
     remarks,
     lanRoutes: lanRoutesIn(
       shown,

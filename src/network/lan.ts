@@ -15,6 +15,8 @@ import { savedJson } from "../base/saved.ts";
 export interface Lan {
   interface: string;
   prefixes: readonly Prefix[];
+  /** Whether it is a mesh: then its devices have no MAC addresses, and each is its address. */
+  mesh?: boolean;
 }
 
 /** One interface, as the kernel shows it. */

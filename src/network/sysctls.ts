@@ -11,15 +11,11 @@ export interface Sysctl {
 }
 
 export function sysctlsFor(network: HostNetwork): Sysctl[] {
-  const names = [
-    ...new Set([...network.lans.map((lan) => lan.interface), ...(network.uplink ? [network.uplink] : [])]),
-  ];
+  const inside = [...network.lans, ...network.meshes].map((lan) => lan.interface);
+  const names = [...new Set([...inside, ...(network.uplink ? [network.uplink] : [])])];
   return [
     // With one card, the uplink's own check stays.
-    ...network.lans
-      .map((lan) => lan.interface)
-      .filter((name) => name !== network.uplink)
-      .flatMap(withoutSourceCheck),
+    ...inside.filter((name) => name !== network.uplink).flatMap(withoutSourceCheck),
     ...names.flatMap((name) => [
       {
         path: `ipv4/conf/${name}/send_redirects`,

@@ -25,6 +25,7 @@ const NETWORK: HostNetwork = {
   uplinkRouters: [],
   lanRoutes: [],
   linkRoutes: [],
+  meshes: [],
   routesAgainstLan: [],
   remarks: [],
 };

@@ -19,6 +19,7 @@ const lan = (name: string, prefix: string): Lan => ({
   interface: name,
   prefixes: [prefix, "fe80::/10"].map(mustParsePrefix),
 });
+const MESH: Lan = { interface: "mesh0", prefixes: [mustParsePrefix("100.64.0.0/10")], mesh: true };
 const [HOME, GUESTS] = [lan("lan0", "192.168.7.0/24"), lan("eth0.20", "192.168.20.0/24")];
 
 class World {
@@ -49,6 +50,7 @@ class World {
       events: new Bus<DevicesEvents>(() => {}),
       alarm: (code, args) => this.alerts.push(`${code}: ${alertText(code, args)}`),
       lanBefore: this.lanBefore,
+      meshes: ["mesh0"],
       log: { warn: (message) => this.warnings.push(message) },
     });
   }
@@ -129,6 +131,19 @@ describe("a network that appears", () => {
     world.lanBefore = [];
     await world.start(HOME, GUESTS);
     expect(world.kept).toEqual([{ interface: "eth0.20" }, { interface: "lan0" }]);
+  });
+
+  test("is blocked, and has no page, if it is a mesh, whatever the home's default exit is", async () => {
+    await world.see(HOME, MESH);
+    expect(world.networks).toEqual(["lan0 main", "mesh0 blocked"]);
+    expect(world.kept).toEqual([{ interface: "lan0" }, { interface: "mesh0", exit: "blocked", page: false }]);
+    expect(world.alerts).toHaveLength(1);
+    const [mesh] = world.devices.networks.list().networks.filter((each) => each.mesh);
+    expect(mesh).toMatchObject({ interface: "mesh0", page: false, prefixes: ["100.64.0.0/10"] });
+    // A restored backup may know nothing of it.
+    world.store.write(NETWORKS.key, '[{"interface":"lan0"}]');
+    await world.devices.reload();
+    expect(world.networks).toEqual(["lan0 main", "mesh0 blocked"]);
   });
 
   test("stays blocked while it cannot be saved, and is told once it is", async () => {

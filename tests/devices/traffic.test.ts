@@ -12,7 +12,7 @@ const [TV, PHONE, CAMERA] = ["02:00:00:00:00:20", "02:00:00:00:00:30", "02:00:00
   Mac,
 ];
 const SHED = mustParsePrefix("10.8.0.0/24");
-const LINKS: Links = { lans: ["lan0"], remote: null, uplink: "up0", networks: [SHED] };
+const LINKS: Links = { lans: ["lan0"], remote: null, meshes: [], uplink: "up0", networks: [SHED] };
 const BOOT = "/proc/sys/kernel/random/boot_id";
 
 let host: FakeHost;
@@ -231,7 +231,7 @@ function rulesFor(links: Omit<Links, "networks">, networks: Links["networks"] = 
 }
 
 test("a packet between the road and the LAN counts for both devices, before a rule ends the counting", () => {
-  const links = { lans: ["lan0"], remote: "wgr", uplink: "up0" };
+  const links = { lans: ["lan0"], remote: "wgr", meshes: [], uplink: "up0" };
   expect(rulesFor(links)).toEqual([
     `iifname "lan0" ${MARK}`,
     'iifname "wgr" update @road_sent_4 { ip saddr }',
@@ -242,11 +242,11 @@ test("a packet between the road and the LAN counts for both devices, before a ru
     'oifname "lan0" ct direction reply ct mark != 0 update @received { ct mark } accept',
     'oifname "lan0" goto inward',
   ]);
-  expect(countersFor({ ...links, remote: null, networks: [] })).not.toContain("road");
+  expect(countersFor({ ...links, remote: null, meshes: [], networks: [] })).not.toContain("road");
 });
 
 test("several LANs are one look-up; on the one that is also the uplink, the connection tells answers of the internet", () => {
-  const links = { lans: ["lan0", "eth0"], remote: null, uplink: "eth0" };
+  const links = { lans: ["lan0", "eth0"], remote: null, meshes: [], uplink: "eth0" };
   expect(rulesFor(links)).toEqual([
     `iifname { "lan0", "eth0" } ${MARK}`,
     'iifname "eth0" oifname { "lan0", "eth0" } ct direction reply ct mark != 0 update @received { ct mark } accept',
@@ -258,7 +258,7 @@ test("several LANs are one look-up; on the one that is also the uplink, the conn
 });
 
 test("a network behind another router is told from the router by its prefix", () => {
-  const links = { lans: ["lan0"], remote: null, uplink: "up0" };
+  const links = { lans: ["lan0"], remote: null, meshes: [], uplink: "up0" };
   expect(rulesFor(links, [SHED])).toEqual([
     `iifname "lan0" ${MARK}`,
     'iifname "lan0" ip saddr 10.8.0.0/24 goto from_10_8_0_0_24',

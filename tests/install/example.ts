@@ -22,6 +22,7 @@ export const ONE_CABLE: Machine = {
     uplinkRouters: [ip("192.168.7.1")],
     lanRoutes: [],
     linkRoutes: [],
+    meshes: [],
     routesAgainstLan: [],
     remarks: [],
   },

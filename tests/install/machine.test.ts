@@ -51,7 +51,7 @@ needsNamespaces.describe("on a machine", () => {
     await load("add chain inet filter forward { type filter hook forward priority 0; }");
     await load("add chain inet portcullis forward { type filter hook forward priority 0; }");
     await load("add rule inet portcullis forward accept");
-    const links = { lans: ["eth7"], remote: null, uplink: null, networks: [] };
+    const links = { lans: ["eth7"], remote: null, meshes: [], uplink: null, networks: [] };
     await load(countersFor(links));
     await ip("link", "add", "portcullis0", "type", "veth", "peer", "name", "eth7");
     expect(await found()).toEqual([]);

@@ -401,7 +401,7 @@ needsNamespaces.test(
     inNamespace(async (host) => {
       const tables = [
         ...Object.values(POLICIES).flatMap((policy) => [rulesetOf(policy), openRulesetOf(policy)]),
-        countersFor({ lans: ["lan0"], remote: "wgr", uplink: "lan0", networks: [] }),
+        countersFor({ lans: ["lan0"], remote: "wgr", meshes: [], uplink: "lan0", networks: [] }),
       ];
       const used = new Set(["nf_tables", "nf_conntrack_netlink"]);
       for (const stdin of tables) {

@@ -15,6 +15,7 @@ import {
 } from "../../src/killswitch/policy.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
 import type { LanRoute } from "../../src/network/lan-routes.ts";
+import { withMeshes } from "../../src/network/mesh.ts";
 import { cidr, cidrs, ip, ips } from "../fake/address.ts";
 
 export const FIRST: FirewallTunnel = {
@@ -78,6 +79,7 @@ export const NETWORK: HostNetwork = {
   uplinkRouters: ips("192.168.8.1", "fe80::1"),
   lanRoutes: [],
   linkRoutes: [],
+  meshes: [],
   routesAgainstLan: [],
   remarks: [],
 };
@@ -165,6 +167,28 @@ const THREE_NETWORKS = {
   lans: [HOME, GUESTS, THINGS],
   addresses: ips("192.168.7.1", "192.168.8.2", "192.168.20.1", "192.168.30.1"),
 };
+
+const MESH = { interface: "mesh0", prefixes: cidrs("100.64.0.0/10", "fd7a:115c:a1e0::/48"), mesh: true };
+/** A mesh that nobody has decided about, and two of its devices that have an exit of their own. */
+const MESHED: readonly [string, PolicyPart][] = [
+  ["main", { endpoints: [FIRST], carrying: [FIRST] }],
+  ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+  [
+    "DEVICES",
+    {
+      devices: [assigned("02:00:00:00:00:02", "main")],
+      routed: [
+        { prefix: cidr("100.64.0.11/32"), exit: defaultExitTo("amsterdam") },
+        { prefix: cidr("fd7a:115c:a1e0::11/128"), exit: defaultExitTo("main") },
+      ],
+    },
+  ],
+];
+const WITH_MESH = withMeshes({
+  ...NETWORK,
+  addresses: [...NETWORK.addresses, ...ips("100.64.0.1", "fd7a:115c:a1e0::1")],
+  meshes: [{ ...MESH, mesh: true, addresses: ips("100.64.0.1", "fd7a:115c:a1e0::1") }],
+});
 
 /** A policy for each situation the gateway can be in. */
 export const POLICIES = {
@@ -365,6 +389,7 @@ export const POLICIES = {
     ],
   },
   networks: mergedPolicy(new Map(NETWORKS), THREE_NETWORKS),
+  mesh: mergedPolicy(new Map(MESHED), WITH_MESH),
   /** The gateway answers names, there are rules for destinations, and one network has never been seen before. */
   "networks-new": mergedPolicy(
     new Map<string, PolicyPart>([

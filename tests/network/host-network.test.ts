@@ -95,6 +95,7 @@ describe("the uplink", () => {
       uplinkRouters: [ip("203.0.113.1")],
       lanRoutes: [],
       linkRoutes: [],
+      meshes: [],
       routesAgainstLan: [],
       remarks: [],
     });

@@ -23,6 +23,7 @@ const TWO_CABLES: HostNetwork = {
   uplinkRouters: [],
   lanRoutes: [],
   linkRoutes: [],
+  meshes: [],
   routesAgainstLan: [],
   uplinkMtu: 1500,
   ipv6: "on",

@@ -22,7 +22,7 @@ import { needsNamespaces } from "../fast.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
-const LINKS: Links = { lans: ["lan0"], remote: null, uplink: "up0", networks: [] };
+const LINKS: Links = { lans: ["lan0"], remote: null, meshes: [], uplink: "up0", networks: [] };
 const MEDDLINGS: readonly Meddling[] = ["dormant", "flushed", "altered", "missing"];
 
 /** All that the gateway keeps in the kernel beside the kill switch, on a fake machine. */

@@ -3,6 +3,7 @@ import { ruleChanges } from "../../src/killswitch/kernel-rules.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { wantedFor } from "../../src/killswitch/wanted.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
+import type { LanRoute } from "../../src/network/lan-routes.ts";
 import { slotIn, tableOf } from "../../src/network/slot.ts";
 import { LAN_ROUTES, NETWORK } from "../killswitch/example.ts";
 import type { Link, Machine } from "./machine.ts";
@@ -83,13 +84,19 @@ function networkOf(policy: Policy): HostNetwork {
     ...{ ...NETWORK, uplink, online, lans },
     ...{ uplinkAddresses: [...uplinkAddresses], uplinkPrefixes: [...uplinkPrefixes] },
     ...{ addresses: [...addresses], resolvers: [...resolvers] },
-    lanRoutes: behind.length === 0 ? [] : LAN_ROUTES,
+    lanRoutes: [...(behind.length === 0 ? [] : LAN_ROUTES), ...meshRoutes(lans)],
     linkRoutes: lans.flatMap(({ interface: link, prefixes }) =>
       prefixes
         .filter((prefix) => !isLinkLocal(addressOf(prefix)))
         .map((prefix) => ({ prefix, interface: link, source: null })),
     ),
   };
+}
+
+function meshRoutes(lans: Policy["lans"]): LanRoute[] {
+  return lans.flatMap(({ interface: link, mesh, prefixes }) =>
+    mesh ? prefixes.map((prefix) => ({ prefix, via: null, interface: link })) : [],
+  );
 }
 
 /** In a switch, the route is that of either tunnel. */
@@ -107,10 +114,10 @@ function linksOf({ lans, uplink, uplinkAddresses, addresses, endpoints, remote }
   const links = new Map<string, Link>([["lo", { isEther: false, addresses: [] }]]);
   const add = (name: string, isEther: boolean, own: readonly string[]) =>
     links.set(name, { isEther, addresses: [...new Set([...(links.get(name)?.addresses ?? []), ...own])] });
-  for (const { interface: name, prefixes } of lans)
+  for (const { interface: name, mesh, prefixes } of lans)
     add(
       name,
-      true,
+      !mesh,
       addresses.filter((address) => prefixes.some((prefix) => contains(prefix, address))),
     );
   if (uplink !== null) add(uplink, true, uplinkAddresses);

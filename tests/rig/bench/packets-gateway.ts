@@ -262,7 +262,7 @@ export class PacketGateway {
     await host.run(["nft", "-f", "-"], { stdin: rulesetOf(policy) });
     await host.run(["nft", "-f", "-"], {
       stdin: countersFor({
-        ...{ lans: this.lans().map((lan) => lan.interface), remote: null, uplink: "up0" },
+        ...{ lans: this.lans().map((lan) => lan.interface), remote: null, meshes: [], uplink: "up0" },
         networks: [],
       }),
     });
@@ -371,6 +371,7 @@ const NETWORK = {
   uplinkRouters: [],
   lanRoutes: [],
   linkRoutes: [],
+  meshes: [],
   routesAgainstLan: [],
   remarks: [],
 } as const;

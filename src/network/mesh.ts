@@ -1,0 +1,114 @@
+import {
+  type Address,
+  addressOf,
+  contains,
+  familyOf,
+  isLinkLocal,
+  lengthOf,
+  mustParsePrefix,
+  networkOf,
+  type Prefix,
+} from "../base/address.ts";
+import type { HostNetwork } from "./host-network.ts";
+import { type Cable, type Lan, lanPrefixOf } from "./lan.ts";
+
+/** The interface of a mesh: its devices come in by it, each with the address that the mesh has proven. */
+export interface Mesh extends Lan {
+  mesh: true;
+  /** The gateway's own addresses in the mesh. */
+  addresses: readonly Address[];
+}
+
+/** RFC 6598. Tailscale, headscale and NetBird give their devices addresses of it. */
+const SHARED = mustParsePrefix("100.64.0.0/10");
+/** Of a unique local address, the site's prefix (RFC 4193). */
+const SITE_LENGTH = 48;
+
+/**
+ * The meshes that root has named and that are there. An address that another interface has, too, would lead to two
+ * places: then the mesh's prefix does not count, and nothing of it comes in.
+ */
+export function meshesIn(cables: readonly Cable[], named: readonly string[]): Mesh[] {
+  const others = cables.filter((cable) => !named.includes(cable.interface));
+  const taken = others.flatMap(({ addresses }) =>
+    addresses.filter((address) => !isLinkLocal(addressOf(address))),
+  );
+  return cables
+    .filter((cable) => named.includes(cable.interface))
+    .map((cable) => meshOn(cable))
+    .map((mesh) => ({ ...mesh, prefixes: mesh.prefixes.filter((prefix) => !taken.some(overlaps(prefix))) }))
+    .filter(({ prefixes }) => prefixes.length > 0);
+}
+
+function meshOn({ interface: name, addresses }: Cable): Mesh {
+  const prefixes = addresses.flatMap((address) => meshPrefixOf(address) ?? []);
+  return {
+    ...{ interface: name, mesh: true, prefixes: [...new Set(prefixes)].sort() },
+    addresses: addresses.map(addressOf).filter((address) => !isLinkLocal(address)),
+  };
+}
+
+/**
+ * The addresses of a mesh's devices, from the gateway's own. It has often no more than a single one: then they are the
+ * whole block that such addresses are from. Null if that is not known.
+ */
+export function meshPrefixOf(prefix: Prefix): Prefix | null {
+  const address = addressOf(prefix);
+  if (isLinkLocal(address)) return null;
+  const isSingle = lengthOf(prefix) === (familyOf(prefix) === 4 ? 32 : 128);
+  if (contains(SHARED, address)) return isSingle ? SHARED : withinShared(prefix);
+  if (!isSingle) return lanPrefixOf(prefix);
+  return familyOf(prefix) === 6 && lanPrefixOf(prefix) !== null ? networkOf(prefix, SITE_LENGTH) : null;
+}
+
+/** Whether all of it can be a mesh's beside private addresses. */
+export function isShared(prefix: Prefix): boolean {
+  return (
+    familyOf(prefix) === 4 && contains(SHARED, addressOf(prefix)) && lengthOf(prefix) >= lengthOf(SHARED)
+  );
+}
+
+/**
+ * The network with its meshes as further networks of the LAN. The routes to their devices are in no table that another
+ * program could flush.
+ */
+export function withMeshes(network: HostNetwork): HostNetwork {
+  const { meshes } = network;
+  if (meshes.length === 0) return network;
+  const all = meshes.flatMap(({ interface: name, prefixes, addresses }) =>
+    prefixes.map((prefix) => ({ prefix, interface: name, source: sourceIn(prefix, addresses) })),
+  );
+  return {
+    ...network,
+    lans: [
+      ...network.lans,
+      ...meshes.map(({ interface: name, prefixes }) => ({ interface: name, prefixes, mesh: true })),
+    ],
+    lanRoutes: [
+      ...network.lanRoutes,
+      ...all.map(({ prefix, interface: name }) => ({ prefix, via: null, interface: name })),
+    ],
+    linkRoutes: [...network.linkRoutes, ...all],
+  };
+}
+
+/** The network without prefixes of meshes that have addresses of tunnels: what is for a tunnel is not for a mesh. */
+export function meshesBeside(network: HostNetwork, tunnels: readonly Address[]): HostNetwork {
+  if (network.meshes.length === 0) return network;
+  const isFree = (prefix: Prefix) => !tunnels.some((address) => contains(prefix, address));
+  const free = network.meshes.map((mesh) => ({ ...mesh, prefixes: mesh.prefixes.filter(isFree) }));
+  return { ...network, meshes: free.filter(({ prefixes }) => prefixes.length > 0) };
+}
+
+/** The kernel chooses one for IPv6. */
+function sourceIn(prefix: Prefix, addresses: readonly Address[]): Address | null {
+  return familyOf(prefix) === 6 ? null : (addresses.find((address) => contains(prefix, address)) ?? null);
+}
+
+function withinShared(prefix: Prefix): Prefix {
+  return networkOf(prefix, Math.max(lengthOf(prefix), lengthOf(SHARED)));
+}
+
+function overlaps(prefix: Prefix): (other: Prefix) => boolean {
+  return (other) => contains(prefix, addressOf(other)) || contains(networkOf(other), addressOf(prefix));
+}

@@ -1,0 +1,186 @@
+import { afterAll, beforeAll, expect } from "bun:test";
+import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
+import { long } from "../fast.ts";
+import { MESH, Mesh } from "../rig/peers/mesh.ts";
+import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import type { Sniffer } from "../rig/tools/sniffer.ts";
+import { until } from "../rig/tools/until.ts";
+
+const { test } = long("a gateway with phones far away, two tunnels and restarts takes half a minute");
+
+const TIMEOUT_MS = 300_000;
+/** Tunnels, WireGuard's own times, and a busy machine. */
+const WITHIN_MS = 60_000;
+/** With one card, answers that lose their way have one that is open. */
+const CARDS = 1;
+const [HOMES, SECONDS] = [VPN.vpn1.v4, VPN.vpn2.v4];
+
+let lab: Lab;
+let mesh: Mesh;
+let gateway: Gateway;
+let sniffer: Sniffer;
+let senders: Bun.Subprocess[] = [];
+const [phone, tablet] = [() => must(mesh.peers[0]), () => must(mesh.peers[1])];
+
+beforeAll(async () => {
+  lab = await createLab({ cards: CARDS });
+  mesh = await Mesh.of(lab, 2);
+  // Otherwise the kernel sends one ICMP error a second to each device.
+  for (const path of ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"])
+    await mesh.inside(["sysctl", "-qw", `net/${path}=0`]);
+}, TIMEOUT_MS);
+afterAll(async () => {
+  for (const sender of senders) sender.kill();
+  await lab?.close();
+}, TIMEOUT_MS);
+
+test(
+  "without the kill switch, what comes by a mesh leaves outside (control)",
+  async () => {
+    for (const path of ["ipv4/ip_forward", "ipv6/conf/all/forwarding"])
+      await mesh.inside(["sysctl", "-qw", `net/${path}=1`]);
+    sniffer = await lab.sniff();
+    await isSeenAs(phone(), ROUTER.public4);
+    expect(sniffer.take().length).toBeGreaterThan(0);
+    senders = mesh.peers.map((peer) => peer.sends(INTERNET.host4));
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a new mesh is a network that is blocked, and whose devices are known by address",
+  async () => {
+    gateway = await lab.startGateway({ flags: ["--mesh", mesh.link, "--host", "::"] });
+    sniffer.take();
+    await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
+    await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+    expect(await network()).toMatchObject({ exit: "blocked", page: false, others: false, present: true });
+    // Its own packets leave by the tunnel, so the phones are heard again.
+    await until(
+      async () => (await row(phone())) !== undefined && (await row(tablet())) !== undefined,
+      WITHIN_MS,
+    );
+    expect(await row(phone())).toMatchObject({ interface: mesh.link, exit: "blocked", online: true });
+    expect(await phone().seenAs()).toBeNull();
+    expect(await reaches(LAN.client4)).toBe(false);
+    expect(await page()).toBeNull();
+    expect(sniffer.take()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "each device of a mesh leaves by its exit, or by that of the mesh, and nothing leaves outside",
+  async () => {
+    await decide({ exit: "main" });
+    await isSeenAs(phone(), HOMES);
+    await gateway.ask("PUT", `/api/devices/${encodeURIComponent(`${tablet().v4}/32`)}`, { exit: "second" });
+    await isSeenAs(tablet(), SECONDS);
+    await isSeenAs(phone(), HOMES);
+    expect(sniffer.take()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a mesh reaches the LAN and the page only if people say so",
+  async () => {
+    expect(await reaches(LAN.client4)).toBe(false);
+    await decide({ others: true });
+    expect(await reaches(LAN.client4)).toBe(false);
+    await gateway.ask("PUT", "/api/networks/lan0", { others: true });
+    await until(() => reaches(LAN.client4), WITHIN_MS);
+    await decide({ others: false });
+    await until(async () => !(await reaches(LAN.client4)), WITHIN_MS);
+    expect(await page()).toBeNull();
+    await decide({ page: true });
+    await until(async () => (await page()) !== null, WITHIN_MS);
+    await decide({ page: false });
+    expect(sniffer.take()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "nothing of a mesh leaves outside without the firewall, without the rules, or without the mesh's own table",
+  async () => {
+    await mesh.flushTable();
+    await isSeenAs(phone(), HOMES);
+    for (const lose of [() => mesh.inside(["nft", "delete", "table", "inet", "portcullis"]), dropRules]) {
+      process.kill(gateway.pid, "SIGSTOP");
+      await lose();
+      expect(await phone().seenAs()).toBeNull();
+      expect(await tablet().seenAs()).toBeNull();
+      process.kill(gateway.pid, "SIGCONT");
+      await isSeenAs(phone(), HOMES);
+    }
+    await isSeenAs(tablet(), SECONDS);
+    expect(sniffer.take()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a mesh that goes and returns, a killed service and a flushed ruleset let nothing outside",
+  async () => {
+    await mesh.unplug();
+    await until(async () => (await network()).present === false, WITHIN_MS);
+    await mesh.plug();
+    await isSeenAs(phone(), HOMES);
+    await gateway.kill("SIGKILL");
+    await mesh.inside(["nft", "flush", "ruleset"]);
+    expect(await phone().seenAs()).toBeNull();
+    await gateway.start();
+    await isSeenAs(phone(), HOMES);
+    await isSeenAs(tablet(), SECONDS);
+    expect(sniffer.take()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+async function isSeenAs(peer: (typeof mesh.peers)[number], address: string): Promise<void> {
+  let last: string | null = null;
+  await until(async () => {
+    last = await peer.seenAs();
+    return last === address;
+  }, WITHIN_MS).catch(() =>
+    expect({ seen: last, log: gateway?.log().slice(-2_000) }).toEqual({ seen: address, log: "" }),
+  );
+}
+
+async function network() {
+  const { networks } = await gateway.ask("GET", "/api/networks");
+  return networks.find((each: { interface: string }) => each.interface === mesh.link);
+}
+
+async function row(peer: (typeof mesh.peers)[number]) {
+  const { devices } = await gateway.ask("GET", "/api/devices");
+  return devices.find((each: { id: string }) => each.id === `${peer.v4}/32`);
+}
+
+const decide = (change: object) => gateway.ask("PUT", `/api/networks/${mesh.link}`, change);
+
+async function reaches(address: string): Promise<boolean> {
+  return (await phone().run(["ping", "-c", "1", "-W", "2", address])).code === 0;
+}
+
+const page = () => lab.fetchFrom(phone().namespace, `http://${MESH.gateway4}:${gateway.port}/health`);
+
+/** The mesh's own rules stay, and lead where no rule of the gateway's does any more. */
+async function dropRules(): Promise<void> {
+  for (const family of ["-4", "-6"]) {
+    const { stdout } = await mesh.inside(["ip", "-j", family, "rule", "show"]);
+    const own = JSON.parse(stdout).filter(
+      ({ priority }: { priority: number }) => priority > 0 && priority < 100,
+    );
+    await mesh.inside(
+      ["ip", family, "-batch", "-"],
+      own.map(({ priority }: { priority: number }) => `rule del priority ${priority}\n`).join(""),
+    );
+  }
+}
+
+function must<Value>(value: Value | undefined): Value {
+  if (value === undefined) throw new Error("no such peer");
+  return value;
+}
