@@ -10,7 +10,7 @@ import { QueryLog } from "../dns/query-log.ts";
 import { Resolver } from "../dns/resolver.ts";
 import { Upstream } from "../dns/upstream.ts";
 import { listeningOn } from "../killswitch/own-resolver.ts";
-import { withMeshes } from "../network/mesh.ts";
+import { withMeshes } from "../network/entrances.ts";
 import type { KillSwitchParts } from "./kill-switch-parts.ts";
 import type { Base } from "./server-parts.ts";
 import type { TunnelParts } from "./tunnel-parts.ts";

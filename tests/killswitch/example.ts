@@ -13,9 +13,9 @@ import {
   type Policy,
   type PolicyPart,
 } from "../../src/killswitch/policy.ts";
+import { withMeshes } from "../../src/network/entrances.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
 import type { LanRoute } from "../../src/network/lan-routes.ts";
-import { withMeshes } from "../../src/network/mesh.ts";
 import { cidr, cidrs, ip, ips } from "../fake/address.ts";
 
 export const FIRST: FirewallTunnel = {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
-import { MESH, Mesh } from "../rig/peers/mesh.ts";
+import { MESH, Mesh } from "../rig/home/mesh.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import type { Sniffer } from "../rig/tools/sniffer.ts";
 import { until } from "../rig/tools/until.ts";

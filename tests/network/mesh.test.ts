@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { meshesBeside, meshesIn, meshPrefixOf, withMeshes } from "../../src/network/mesh.ts";
+import { meshesBeside, withMeshes } from "../../src/network/entrances.ts";
+import { meshesIn, meshPrefixOf } from "../../src/network/mesh.ts";
 import { MARK_MASK } from "../../src/network/slot.ts";
 import { cidr, cidrs, ip, ips } from "../fake/address.ts";
 import { NETWORK } from "../killswitch/example.ts";

@@ -1,7 +1,7 @@
 import { commandIn } from "../../../src/sandbox/namespace.ts";
 import { generateKeyPair } from "../../../src/wireguard/key.ts";
-import { Phone } from "../home/phone.ts";
 import type { Lab, Ran } from "../tools/lab.ts";
+import { Phone } from "./phone.ts";
 
 /** Of the mesh's own packets, as Tailscale marks them (util/linuxfw: bypass). */
 const BYPASS = 0x80000;
