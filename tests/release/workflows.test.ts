@@ -36,6 +36,7 @@ test("the workflows have no logic of their own: after their setup they run scrip
     "scripts/leaks",
     "scripts/signed-tag",
     "scripts/release",
+    "scripts/images",
     "scripts/publish",
     ".ci/run",
     "scripts/reproduce",

@@ -74,12 +74,15 @@ export class Guest {
     return existsSync(file) ? readFileSync(file, "utf8") : "";
   }
 
-  /** `clock` is what a machine without a clock battery believes, in milliseconds since 1970; its own otherwise. */
-  powerOn(clock?: number): void {
+  /**
+   * `clock` is what a machine without a clock battery believes, in milliseconds since 1970; its own otherwise. `credentials`
+   * are systemd's, which come by the firmware, so that nothing on the disk has to be another one (systemd.system-credentials(7)).
+   */
+  powerOn(clock?: number, credentials: Record<string, string> = {}): void {
     this.boots += 1;
     this.startedAt = performance.now();
-    const { qemu, accelerators, console } = this.architecture;
-    const { kernel, initrd, disk } = this.image;
+    const { qemu, accelerators } = this.architecture;
+    const { disk } = this.image;
     const macs = Object.values(CARD_MAC);
     const cards = this.cables.flatMap((link, number) => [
       ...["-netdev", `tap,id=${link},ifname=tap-${link},script=no,downscript=no`],
@@ -92,8 +95,11 @@ export class Guest {
       ...["-m", `${MEMORY_MIB}`, "-smp", "1"],
       ...["-nodefaults", "-display", "none", "-no-reboot", "-serial", `file:${this.consoleFile}`],
       ...(clock === undefined ? [] : ["-rtc", `base=${new Date(clock).toISOString().slice(0, 19)}`]),
-      ...["-kernel", kernel, "-initrd", initrd],
-      ...["-append", `root=/dev/vda rw console=${console} ${KERNEL_OPTIONS}`],
+      ...this.start(),
+      ...Object.entries(credentials).flatMap(([name, text]) => [
+        "-smbios",
+        `type=11,value=io.systemd.credential.binary:${name}=${btoa(text)}`,
+      ]),
       ...[
         "-drive",
         `file=${disk},format=raw,if=none,id=disk,cache=unsafe`,
@@ -153,6 +159,15 @@ export class Guest {
       await Bun.sleep(PROBE_EVERY_MS);
     }
     return this.age;
+  }
+
+  private start(): string[] {
+    const { starts } = this.image;
+    // Without a second pflash, the firmware's variables are as new at each start.
+    if ("firmware" in starts)
+      return ["-drive", `if=pflash,format=raw,unit=0,readonly=on,file=${starts.firmware}`];
+    const options = `root=/dev/vda rw console=${this.architecture.console} ${KERNEL_OPTIONS}`;
+    return ["-kernel", starts.kernel, "-initrd", starts.initrd, "-append", options];
   }
 
   private get consoleFile(): string {

@@ -60,8 +60,8 @@ const KEPT = join(REPOSITORY, "dist/boot");
 
 export interface Image {
   disk: string;
-  kernel: string;
-  initrd: string;
+  /** What starts from the disk by itself needs a firmware; the others have their kernel beside it. */
+  starts: { kernel: string; initrd: string } | { firmware: string };
   /** Private key that opens the machine for root. */
   key: string;
   folder: string;
@@ -80,14 +80,12 @@ export async function makeImage(variant: Variant, files: readonly string[]): Pro
     rmSync(join(root, "boot", name));
     return join(folder, prefix);
   };
-  const image = {
+  const image: Image = {
     disk: join(folder, "disk"),
-    kernel: take("vmlinuz"),
-    initrd: take("initrd"),
-    key: join(folder, "key"),
+    starts: { kernel: take("vmlinuz"), initrd: take("initrd") },
+    key: await newKey(folder),
     folder,
   };
-  await run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", image.key]);
   await furnish(root, variant, await Bun.file(`${image.key}.pub`).text());
   const program = join(REPOSITORY, `dist/portcullis-${ARCHITECTURES[variant.arch].build}`);
   copyFileSync(program, join(root, "root/portcullis"));
@@ -96,6 +94,13 @@ export async function makeImage(variant: Variant, files: readonly string[]): Pro
   await run(["mkfs.ext4", "-q", "-F", "-d", root, image.disk]);
   rmSync(root, { recursive: true });
   return image;
+}
+
+/** The private one; the public one is beside it. */
+export async function newKey(folder: string): Promise<string> {
+  const key = join(folder, "key");
+  await run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", key]);
+  return key;
 }
 
 async function debian({ release, network, arch }: Variant): Promise<string> {
@@ -155,7 +160,7 @@ WatchdogSec=30min
 `;
 
 /** Tries to reach the internet from the first moment to the last. */
-const EAGER = `#!/bin/bash
+export const EAGER = `#!/bin/bash
 exec {never}<> <(:)
 while :; do
   { echo eager >/dev/udp/${INTERNET.host4}/7; } 2>/dev/null
@@ -174,7 +179,7 @@ Restart=always
 WantedBy=sysinit.target
 `;
 
-async function run(argv: string[]): Promise<void> {
+export async function run(argv: string[]): Promise<void> {
   const child = Bun.spawn(argv, { stdin: "ignore", stdout: "inherit", stderr: "inherit" });
   if ((await child.exited) !== 0) throw new Error(`${argv[0]} failed`);
 }

@@ -7,6 +7,7 @@ import { createLab, type Lab } from "../tools/lab.ts";
 import type { TrafficReport } from "../tools/traffic.ts";
 import { until } from "../tools/until.ts";
 import { DhcpServer } from "./dhcp.ts";
+import { flashedImage } from "./flashed-image.ts";
 import { Guest } from "./guest.ts";
 import { ARCHITECTURES, type Image, makeImage } from "./image.ts";
 import { NETWORK_MANAGERS } from "./network-manager.ts";
@@ -16,18 +17,18 @@ import { WAYS, type Way } from "./way.ts";
 
 /** For several boots, each of which may take as long as `Guest.until` waits. */
 export const PATIENCE_MS = 3 * 3_600_000;
-const API_PORT = 5000;
 /** As much as an emulated machine forwards beside its other work. */
 const TRAFFIC = { intervalMs: 200 };
 
 const variant = variantToTest();
+const API_PORT = variant.image === null ? 5000 : 80;
 export const place = placeOf(variant);
 export const manager = NETWORK_MANAGERS[variant.network];
 export const packaged = variant.package;
 export const way: Way = WAYS[packaged ? "package" : "hand"];
 const startedAt = performance.now();
 const figures: [name: string, value: string][] = [];
-let image: Image;
+export let image: Image;
 let workshop: Workshop;
 export let lab: Lab;
 export let guest: Guest;
@@ -40,7 +41,10 @@ export let downloads: Downloads;
 /** Makes the machine, which is off, and connects it. */
 export async function openStage(): Promise<void> {
   lab = await createLab({ cards: variant.cables });
-  image = await makeImage(variant, packaged ? await openRelease() : []);
+  image =
+    variant.image === null
+      ? await makeImage(variant, packaged ? await openRelease() : [])
+      : await flashedImage(variant.image);
   guest = await Guest.create(lab, variant.cables, ARCHITECTURES[variant.arch], image);
   dhcp = new DhcpServer(lab, variant.cables, image.folder);
   if (place.cards.some(({ v4 }) => v4 === null)) await dhcp.give(place.address);

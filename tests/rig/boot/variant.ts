@@ -10,6 +10,8 @@ export interface Variant {
   dhcp: boolean;
   /** The gateway comes from a Debian package. */
   package: boolean;
+  /** The machine starts from the image of `scripts/image`; null for a Debian that the test makes. */
+  image: "pc" | null;
 }
 
 /** Of Debian: 12 and 13. */
@@ -90,11 +92,13 @@ export function variantToTest(): Variant {
     arch: "amd64",
     dhcp: false,
     package: false,
+    image: null,
   };
   return { ...usual, ...told };
 }
 
-export function titleOf({ release, network, cables, arch, dhcp, package: packaged }: Variant): string {
+export function titleOf({ release, network, cables, arch, dhcp, package: packaged, image }: Variant): string {
+  if (image !== null) return `the image ${image}`;
   const extras = `${dhcp ? ", DHCP" : ""}${packaged ? ", from the package" : ""}`;
   return `${release}, ${network}, ${cables === 1 ? "one cable" : "two cables"}, ${arch}${extras}`;
 }
