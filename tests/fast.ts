@@ -34,3 +34,20 @@ function unheard<T extends object>(what: T): T {
   const silent: T = new Proxy(what, { get: () => silent, apply: () => silent });
   return silent;
 }
+
+/**
+ * For tests that try many cases: the suite plays a quarter of them, others each time; `--long` plays all, and so does a file
+ * that is named. `sampled.test("…")` asks `runs` for how many, or `places` for which.
+ */
+export const sampled = LONG === "only" ? { test: test.only, describe: describe.only } : slow;
+const SAMPLE = LONG === "without" ? 4 : 1;
+
+/** How many runs of a property of so many. */
+export function runs(all: number): number {
+  return Math.ceil(all / SAMPLE);
+}
+
+/** The places of a fault, 1, 2, 3 and so on below `end`; those of a sample begin anywhere. */
+export function* places(end = Infinity): Generator<number> {
+  for (let place = 1 + Math.floor(Math.random() * SAMPLE); place < end; place += SAMPLE) yield place;
+}

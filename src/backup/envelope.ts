@@ -66,8 +66,12 @@ export function plain(contents: object): string {
 }
 
 /** The contents of a backup; calls `passphrase` only if it is encrypted. */
-export async function opened(text: string, passphrase: () => Promise<string>): Promise<unknown> {
-  return openedFrom(jsonIn(text), passphrase);
+export async function opened(
+  text: string,
+  passphrase: () => Promise<string>,
+  derive: typeof keyFor = keyFor,
+): Promise<unknown> {
+  return openedFrom(jsonIn(text), passphrase, jsonIn, derive);
 }
 
 /** The same from a backup that has been parsed; `parse` is for what is inside one that is encrypted. */
@@ -75,20 +79,25 @@ export async function openedFrom(
   given: unknown,
   passphrase: () => Promise<string>,
   parse: (text: string) => unknown = jsonIn,
+  derive: typeof keyFor = keyFor,
 ): Promise<unknown> {
   const envelope = envelopeOf(given);
-  if (Value.Check(Encrypted, envelope)) return parse(await decrypted(envelope, await passphrase()));
+  if (Value.Check(Encrypted, envelope)) return parse(await decrypted(envelope, await passphrase(), derive));
   if (Value.Check(Plain, envelope) && envelope.sha256 === digestOf(envelope.contents))
     return envelope.contents;
   throw refused("backup_damaged");
 }
 
-async function decrypted({ kdf, cipher, data }: Encrypted, passphrase: string): Promise<string> {
+async function decrypted(
+  { kdf, cipher, data }: Encrypted,
+  passphrase: string,
+  derive: typeof keyFor,
+): Promise<string> {
   try {
     const header = headerOf(kdf.salt, cipher.nonce);
     const text = await crypto.subtle.decrypt(
       { name: "AES-GCM", iv: bytesIn(cipher.nonce), additionalData: bytesOf(JSON.stringify(header)) },
-      await keyFor(passphrase, bytesIn(kdf.salt)),
+      await derive(passphrase, bytesIn(kdf.salt)),
       bytesIn(data),
     );
     return new TextDecoder().decode(text);
@@ -127,7 +136,7 @@ const derived = promisify(
 );
 
 /** Keyboards produce accented letters in more than one Unicode form. A thread does the work: the service goes on. */
-async function keyFor(passphrase: string, salt: Uint8Array): Promise<CryptoKey> {
+export async function keyFor(passphrase: string, salt: Uint8Array): Promise<CryptoKey> {
   const { N, r, p } = KDF;
   const key = await derived(passphrase.normalize("NFC"), salt, 32, { N, r, p, maxmem: 256 * N * r });
   return crypto.subtle.importKey("raw", Uint8Array.from(key), "AES-GCM", false, ["encrypt", "decrypt"]);

@@ -1,5 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { encrypted, opened, plain } from "../../src/backup/envelope.ts";
+import { encrypted, keyFor, opened, plain } from "../../src/backup/envelope.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { slow } from "../fast.ts";
 import { PRIVATE } from "../servers/example.ts";
@@ -21,7 +21,15 @@ const WRONG = new GatewayError("unable", "wrong passphrase, or the backup was al
 const TEXT = await encrypted(CONTENTS, PASSPHRASE);
 const PLAIN = plain(CONTENTS);
 
-const open = (text: string, passphrase = PASSPHRASE) => opened(text, async () => passphrase);
+/** Those of the right passphrase are derived once for each salt: an altered backup has the salt of the whole one. */
+const keys = new Map<string, ReturnType<typeof keyFor>>();
+const derive: typeof keyFor = (passphrase, salt) => {
+  const name = `${passphrase} ${salt.toBase64()}`;
+  const key = keys.get(name) ?? keyFor(passphrase, salt);
+  keys.set(name, key);
+  return key;
+};
+const open = (text: string, passphrase = PASSPHRASE) => opened(text, async () => passphrase, derive);
 const unasked = (text: string) =>
   opened(text, () => {
     throw new Error("nobody is to be asked");

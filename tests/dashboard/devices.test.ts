@@ -88,7 +88,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "several devices get one exit at once, and what could not be changed is named",
   async () => {
     await manyDevices(8);
@@ -144,7 +144,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "a device with several exits shows them and the one in force, and gets one exit only after a question",
   async () => {
     const order = ["amsterdam", "main", "blocked"];

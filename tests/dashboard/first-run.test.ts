@@ -2,9 +2,12 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Device } from "../../src/devices/schema.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { zipOf } from "../cli/archives.ts";
+import { long } from "../fast.ts";
 import { COUNTS_CLICKS, type Tab } from "../rig/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
 import { until } from "../rig/tools/until.ts";
+
+const further = long("beyond the main paths of the view");
 
 let rig: Rig;
 let tab: Tab;
@@ -86,7 +89,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "Home can be seen without a server too, and leads back only when the page is opened again",
   async () => {
     await open();
@@ -170,7 +173,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "the results of an import stay closed, also if its provider is chosen only afterwards",
   async () => {
     const [box] = rig.lab.sandbox.servers;
@@ -189,7 +192,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "imported servers are offered, also if the gateway was not heard when they were chosen",
   async () => {
     const [box] = rig.lab.sandbox.servers;
@@ -203,7 +206,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "this device counts as protected by what it sends before the page has read of it again",
   async () => {
     await importServers();
@@ -241,7 +244,7 @@ test(
   TIMEOUT_MS,
 );
 
-test(
+further.test(
   "for the whole home it says whether the gateway gives the addresses, and only then what to do, with one cable and two",
   async () => {
     await importServers();

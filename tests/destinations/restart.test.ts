@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import * as fc from "fast-check";
 import { ips } from "../fake/address.ts";
-import { slow } from "../fast.ts";
+import { runs, sampled } from "../fast.ts";
 import { DEVICES, EXITS, World } from "./world.ts";
 
 const NAMES = ["a.test", "b.test", "x.a.test", "c.b.test"];
@@ -54,7 +54,7 @@ const play = async (world: World, all: readonly Deed[]) => {
   for (const deed of all) await deed(world).catch(() => {});
 };
 
-slow.test(
+sampled.test(
   "whatever is decided and learnt, a restart changes none of the kernel's sets",
   () =>
     fc.assert(
@@ -67,12 +67,12 @@ slow.test(
           expect(other.sets).toEqual(world.sets);
         }
       }),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     ),
   60_000,
 );
 
-slow.test(
+sampled.test(
   "wherever the service is killed, the next one has what was before a change or what is after it",
   () =>
     fc.assert(
@@ -89,7 +89,7 @@ slow.test(
           expect([before.sets, after.sets]).toContainEqual(killed.sets);
         },
       ),
-      { numRuns: 150 },
+      { numRuns: runs(150) },
     ),
   60_000,
 );

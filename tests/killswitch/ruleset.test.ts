@@ -5,7 +5,7 @@ import type { DefaultExit, FirewallTunnel, Policy } from "../../src/killswitch/p
 import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { listTable, loadTable } from "../../src/killswitch/table.ts";
 import { cidrs, ips } from "../fake/address.ts";
-import { needsNamespaces } from "../fast.ts";
+import { needsNamespaces, runs } from "../fast.ts";
 import { assigned, POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
@@ -338,7 +338,7 @@ needsNamespaces.test(
             await host.run(["nft", "-c", "-f", "-"], { stdin: text });
           }
         }),
-        { numRuns: 150 },
+        { numRuns: runs(150) },
       ),
     ),
   180_000,

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "../../src/tunnel/health.ts";
 import { FakeHost } from "../fake/host.ts";
-import { slow } from "../fast.ts";
+import { runs, sampled } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, server } from "./gateway.ts";
 
@@ -152,7 +152,7 @@ const DOORS = [
   ["a program", false],
 ] as const;
 
-slow.describe.each(DOORS)("a tunnel made by %s", (_, native) => {
+sampled.describe.each(DOORS)("a tunnel made by %s", (_, native) => {
   test.each([0, 1, 2, 10, 60, 61, 100, 121, 65_535])(
     "that is idle for an hour, with a keepalive each %d s in its configuration, is alive",
     (keepalive) =>
@@ -176,7 +176,7 @@ slow.describe.each(DOORS)("a tunnel made by %s", (_, native) => {
             await host.pass(busyMs);
             expect(losses).toEqual([]);
           }),
-          { numRuns: 50 },
+          { numRuns: runs(50) },
         );
       }),
     PATIENCE_MS,
@@ -199,7 +199,7 @@ slow.describe.each(DOORS)("a tunnel made by %s", (_, native) => {
             expect(losses[0]).toBeLessThanOrEqual(died + NOTICED_UNDER_TRAFFIC_MS);
             await recover(gateway, losses);
           }),
-          { numRuns: 60 },
+          { numRuns: runs(60) },
         );
       }),
     PATIENCE_MS,
@@ -244,7 +244,7 @@ slow.describe.each(DOORS)("a tunnel made by %s", (_, native) => {
               await recover(gateway, losses);
             },
           ),
-          { numRuns: 60 },
+          { numRuns: runs(60) },
         );
       }),
     PATIENCE_MS,
@@ -264,7 +264,7 @@ slow.describe.each(DOORS)("a tunnel made by %s", (_, native) => {
             expect(losses[0]).toBeLessThanOrEqual(died + SESSION_ENDS_MS + heardMs + LOOK_MS);
             await recover(gateway, losses);
           }),
-          { numRuns: 20 },
+          { numRuns: runs(20) },
         );
       }),
     PATIENCE_MS,
@@ -293,7 +293,7 @@ slow.describe.each(DOORS)("a tunnel made by %s", (_, native) => {
             expect(losses[0]).toBeLessThanOrEqual(died + NOTICED_UNDER_TRAFFIC_MS);
             await recover(gateway, losses);
           }),
-          { numRuns: 20 },
+          { numRuns: runs(20) },
         );
       }),
     PATIENCE_MS,

@@ -4,7 +4,7 @@ import { nextTurn } from "../../src/base/queue.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
 import { setconfText } from "../../src/wireguard/interface.ts";
 import { ip } from "../fake/address.ts";
-import { slow } from "../fast.ts";
+import { places, sampled } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, placeOf, server, stoodAlways, THREE, TWO } from "../tunnel/gateway.ts";
 
@@ -540,7 +540,7 @@ describe("after a restart", () => {
     "a SIGKILL at any command of a second tunnel's life leaves main alone and nothing behind",
     async (gateway) => {
       const { host } = gateway;
-      for (let command = 1; command < 40; command += 1) {
+      for (const command of places(40)) {
         const tv = await opened(gateway, "tv");
         let left = command;
         // The command has no effect, and the process that waits for it is gone.
@@ -562,7 +562,7 @@ describe("after a restart", () => {
       }
       expect(stoodAlways(host)).toBe(true);
     },
-    slow.test,
+    sampled.test,
   );
 
   for (const [what, work] of [
@@ -573,7 +573,7 @@ describe("after a restart", () => {
       `a SIGKILL at any command of ${what} leaves one server, in the kernel and saved`,
       async (gateway) => {
         const { host } = gateway;
-        for (let command = 1; command < 20; command += 1) {
+        for (const command of places(20)) {
           const tv = await opened(gateway, "tv");
           await settled(gateway, tv.connect(TWO));
           await host.pass(3_000);
@@ -590,7 +590,7 @@ describe("after a restart", () => {
           await host.pass(3_000);
         }
       },
-      slow.test,
+      sampled.test,
     );
 
   claim(
@@ -598,7 +598,7 @@ describe("after a restart", () => {
     async (gateway) => {
       const { host } = gateway;
       const outcomes = new Set<string>();
-      for (let command = 1; command < 20; command += 1) {
+      for (const command of places(20)) {
         await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
         let left = command;
         host.holds = () => (--left > 0 ? null : new Promise(() => {}));
@@ -614,6 +614,6 @@ describe("after a restart", () => {
       }
       expect(outcomes).toEqual(new Set(["gone, no interface"]));
     },
-    slow.test,
+    sampled.test,
   );
 });

@@ -1,11 +1,14 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import fc from "fast-check";
 import { Check } from "typebox/value";
 import { GatewayError } from "../../src/base/errors.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
 import { formatConfig } from "../../src/wireguard/config-text.ts";
 import { Config } from "../../src/wireguard/schema.ts";
+import { runs, sampled } from "../fast.ts";
 import { config, key } from "./arbitrary.ts";
+
+const { test } = sampled;
 
 test("a configuration that is written and read again is the same", () => {
   fc.assert(
@@ -13,7 +16,7 @@ test("a configuration that is written and read again is the same", () => {
       expect(parseConfig(formatConfig(made)).config).toEqual(made);
       expect(Check(Config, made)).toBeTrue();
     }),
-    { numRuns: 200 },
+    { numRuns: runs(200) },
   );
 }, 60_000);
 
@@ -65,7 +68,7 @@ test("any text is either a valid configuration or a bad request", () => {
         expect(parseConfig(formatConfig(result)).config).toEqual(result);
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 }, 60_000);
 
@@ -81,7 +84,7 @@ test("no message contains a key from the text", () => {
         }
       }
     }),
-    { numRuns: 2000 },
+    { numRuns: runs(2000) },
   );
 }, 60_000);
 

@@ -6,7 +6,7 @@ import { parsePrefix } from "../../src/base/address.ts";
 import { parseDump, parseUapi, setconfText, uapiText } from "../../src/wireguard/interface.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
 import { ip } from "../fake/address.ts";
-import { needsNamespaces } from "../fast.ts";
+import { needsNamespaces, runs } from "../fast.ts";
 import { config } from "./arbitrary.ts";
 
 const NAMESPACE = `w${process.pid}`;
@@ -72,7 +72,7 @@ needsNamespaces.describe("a real WireGuard interface in a namespace of its own",
         expect(await uapi(uapiText(own, [peer]))).toBe("errno=0\n\n");
         expect(withoutPort(wg(["show", INTERFACE, "dump"]))).toBe(withoutPort(text));
       }),
-      { numRuns: 100 },
+      { numRuns: runs(100) },
     );
   }, 60_000);
 });

@@ -1,10 +1,10 @@
 import { expect } from "bun:test";
 import fc from "fast-check";
-import { long, slow } from "../fast.ts";
+import { long, runs, slow } from "../fast.ts";
 import { type Step, steps } from "./steps.ts";
 import { World } from "./world.ts";
 
-const SEEDS = Number(process.env.PORTCULLIS_WORLD_SEEDS ?? 200);
+const SEEDS = Number(process.env.PORTCULLIS_WORLD_SEEDS ?? runs(200));
 /** `scripts/worlds` plays more. */
 const LONG_SEEDS = 1_000;
 /** How long a shorter story is looked for. */

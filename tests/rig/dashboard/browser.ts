@@ -20,11 +20,15 @@ export interface Look {
 export const LOOKS: readonly Look[] = ([360, 1400] as const).flatMap((width) =>
   (["light", "dark"] as const).map((scheme) => ({ width, scheme })),
 );
+/** The suite takes each width and each scheme once: the scheme changes colours, and the width what stands where. */
+const SUITE_LOOKS = LOOKS.filter(({ width, scheme }) => (width === 360) === (scheme === "dark"));
 
 /** A phone's and a desk's. */
 const HEIGHTS = { 360: 780, 1400: 900 };
 /** A browser takes a second to start; a busy machine takes many times that. */
 const ANSWERS_WITHIN_MS = 120_000;
+/** Between two looks at the page, each of which has the browser arrange what has changed. */
+const LOOK_MS = 60;
 const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"];
 
 /**
@@ -185,7 +189,7 @@ export class Tab {
       found = await this.text(selector).catch(() => null);
       return found !== null && (typeof text === "string" ? found.includes(text) : text.test(found));
     };
-    return await until(fits, ms, 25).catch(() => {
+    return await until(fits, ms, LOOK_MS).catch(() => {
       throw new Error(`${selector} does not show ${text}, but: ${found}`);
     });
   }
@@ -193,7 +197,7 @@ export class Tab {
   /** Waits until nothing matches any more. */
   async loses(selector: string): Promise<void> {
     const isGone = async () => (await this.text(selector).catch(() => "")) === null;
-    await until(isGone, undefined, 25).catch(() => {
+    await until(isGone, undefined, LOOK_MS).catch(() => {
       throw new Error(`${selector} is still there`);
     });
   }
@@ -205,7 +209,7 @@ export class Tab {
       found = (await this.page.evaluate(FOCUSED)) as unknown[];
       return found.includes(name);
     };
-    await until(isFocused, undefined, 25).catch(() => {
+    await until(isFocused, undefined, LOOK_MS).catch(() => {
       throw new Error(`${name} does not have the focus, but: ${JSON.stringify(found)}`);
     });
   }
@@ -237,7 +241,7 @@ export class Tab {
   /** Chooses the option with this text in the choice with this label, as soon as both are there and can be used. */
   async choose(label: string, option: string): Promise<void> {
     const isChosen = async () => await (await this.control(label)).evaluate(chooseOption, option);
-    await until(isChosen, undefined, 25).catch(() => {
+    await until(isChosen, undefined, LOOK_MS).catch(() => {
       throw new Error(`${label} does not offer ${option}`);
     });
   }
@@ -254,14 +258,14 @@ export class Tab {
       found = await this.chosen(label);
       return found === option;
     };
-    await until(isChosen, undefined, 25).catch(() => {
+    await until(isChosen, undefined, LOOK_MS).catch(() => {
       throw new Error(`${label} is not ${option}, but: ${found}`);
     });
   }
 
   /** Leads the focus to the button with this text or label, as Tab does in the end. */
   async focus(name: string): Promise<void> {
-    await until(async () => (await this.target(name)) !== null, undefined, 25);
+    await until(async () => (await this.target(name)) !== null, undefined, LOOK_MS);
     await (await this.target(name))?.focus();
   }
 
@@ -277,7 +281,7 @@ export class Tab {
       found = (await this.page.evaluateHandle(look)).asElement() as ElementHandle | null;
       return found !== null;
     };
-    await until(isThere, undefined, 25).catch(() => {});
+    await until(isThere, undefined, LOOK_MS).catch(() => {});
     if (found === null) throw new Error(`no field is called ${label}`);
     return found;
   }
@@ -309,7 +313,7 @@ export class Tab {
           return false;
         }),
       undefined,
-      25,
+      LOOK_MS,
     ).catch(async () => {
       const shown = await this.text("body").catch(String);
       throw new Error(`nothing to click is called ${name} ${reason} in: ${shown}`);
@@ -383,9 +387,11 @@ export class Tab {
   }
 
   /** What axe-core finds at WCAG 2.2 AA, and what makes the page scroll sideways, in each look; nothing if all is well. */
-  async barriers(looks: readonly Look[] = LOOKS): Promise<string[]> {
+  async barriers(
+    looks = process.env.PORTCULLIS_TEST_LONG === "without" ? SUITE_LOOKS : LOOKS,
+  ): Promise<string[]> {
     const found: string[] = [];
-    await this.page.evaluate(axe.source);
+    if (!(await this.page.evaluate("'axe' in globalThis"))) await this.page.evaluate(axe.source);
     for (const look of looks) {
       await this.wear(look);
       // axe-core takes what can be scrolled from behind a sticky bar for covered; of a fixed one it knows better.

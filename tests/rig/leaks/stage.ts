@@ -38,8 +38,6 @@ export function ofMain(scenarios: readonly Scenario[]): Scenario[] {
 
 /** Between two datagrams of each kind. More often, two stages take all the time of two processors. */
 const OFTEN_MS = 10;
-/** A new page is a connection each time. */
-const RARELY_MS = 100;
 const SERVER = "box-vpn-1";
 const PAGE = `http://${INTERNET.host4}/`;
 const PAGE6 = `http://[${INTERNET.host6}]/`;
@@ -78,12 +76,13 @@ export class Stage {
 
   /**
    * With a transport, main's tunnel has a relay. No list has servers by AmneziaWG: main's are servers of one's own then,
-   * with the names of the managed ones.
+   * with the names of the managed ones. A new page is a connection each time, so it is ten times as rare as a datagram.
    */
   static async open(
     cards: NetworkCards,
     layer: Layer = "both",
     transport: Relayed | null = null,
+    oftenMs = OFTEN_MS,
   ): Promise<Stage> {
     const lab = await createLab({ cards });
     try {
@@ -94,7 +93,7 @@ export class Stage {
       const devices = await Devices.plugIn(lab, gateway, pace, () => sniffer.leaks);
       const network = await Network.remember(lab);
       // A resolver on the internet answers outside the tunnel too, and then tells whom it saw.
-      const options = { resolver: INTERNET.dns4, intervalMs: OFTEN_MS, rarelyMs: RARELY_MS };
+      const options = { resolver: INTERNET.dns4, intervalMs: oftenMs, rarelyMs: 10 * oftenMs };
       const senders = [lab.namespaces.client, lab.namespaces.gateway];
       const traffics = await Promise.all(senders.map((sender) => lab.traffic(sender, options)));
       const stage = new Stage(lab, gateway, devices, pace, layer, network, sniffer, traffics, transport);

@@ -76,9 +76,12 @@ export function filesOf(part: Part): string[] {
   return allTests().filter((file) => partsOf(readFileSync(file, "utf8")).includes(part));
 }
 
-/** Read in the file's text: it takes `test` or `describe` from `long`, or calls it for some tests, or does not know it. */
+/**
+ * Read in the file's text: it takes `test` or `describe` from `long`, or calls it for some tests, or does not know it. Of
+ * `sampled` tests the suite plays some cases, and `--long` all.
+ */
 export function partsOf(text: string): Part[] {
-  if (!/^import \{[^}]*\blong\b[^}]*\} from "[./]+\/fast\.ts";$/m.test(text)) return ["suite"];
+  if (!/^import \{[^}]*\b(?:long|sampled)\b[^}]*\} from "[./]+\/fast\.ts";$/m.test(text)) return ["suite"];
   return /^const \{.*\} = long\(/m.test(text) ? ["long"] : ["suite", "long"];
 }
 
