@@ -1,4 +1,5 @@
 import { addressOf, familyOf, lengthOf, type Prefix } from "../../src/base/address.ts";
+import { meshOf } from "../../src/killswitch/mesh.ts";
 import { exitOfLink } from "../../src/killswitch/network-part.ts";
 import type { Destination, Exit, Policy } from "../../src/killswitch/policy.ts";
 import { addressBits } from "./address-bits.ts";
@@ -39,8 +40,11 @@ function ownersIn(policy: Policy, { iif, family, mac, start }: Packet): Owner[] 
       ),
     }));
   const ofNetwork = exitOfLink(policy, iif);
+  const isMesh = policy.lans.some((lan) => lan.mesh && lan.interface === iif);
   const networks = policy.routed
     .filter(({ prefix }) => familyOf(prefix) === family)
+    // The devices of a mesh come by no other interface.
+    .filter(({ prefix }) => meshOf(prefix, policy)?.interface === (isMesh ? iif : undefined))
     .toSorted((a, b) => lengthOf(b.prefix) - lengthOf(a.prefix))
     .map(({ prefix, exit }) => ({ id: prefix, exit, who: isIn(start.src, prefix) }));
   const devices = policy.devices.map(({ id, exit }) => ({
@@ -53,7 +57,8 @@ function ownersIn(policy: Policy, { iif, family, mac, start }: Packet): Owner[] 
     .flatMap((each) => each.devices)
     .filter((id) => !id.includes("/"))
     .map((id) => ({ id, exit: ofNetwork, who: same(mac, BigInt(`0x${id.replaceAll(":", "")}`)) }));
-  return firstOf([...networks, ...devices, ...others, { id: null, exit: ofNetwork, who: TRUE }]);
+  const byMac = isMesh ? [] : [...devices, ...others];
+  return firstOf([...networks, ...byMac, { id: null, exit: ofNetwork, who: TRUE }]);
 }
 
 function firstOf<T extends { who: Term }>(owners: readonly T[]): T[] {

@@ -1,6 +1,7 @@
 import { familyOf } from "../../src/base/address.ts";
+import { meshOf } from "../../src/killswitch/mesh.ts";
 import { exitOfLink } from "../../src/killswitch/network-part.ts";
-import type { Policy } from "../../src/killswitch/policy.ts";
+import type { Exit, Policy } from "../../src/killswitch/policy.ts";
 import { passesBetween, reachesOthers, reachesPage } from "./between-networks.ts";
 import {
   comesIn,
@@ -62,12 +63,21 @@ function leavesByFormer(walks: Walks, policy: Policy, family: Family): Question[
     ]);
 }
 
+/** On a mesh, devices are known by address. */
+function decidedOn(policy: Policy, lan: string, family: Family): Exit[] {
+  const isMesh = policy.lans.some(({ interface: link, mesh }) => link === lan && mesh);
+  const own = policy.routed.filter(
+    ({ prefix }) => familyOf(prefix) === family && meshOf(prefix, policy)?.interface === lan,
+  );
+  return (isMesh ? own : policy.devices).map(({ exit }) => exit);
+}
+
 /** What has to be possible: a proof that nothing moves would prove everything. */
 export function possible(walks: Walks, policy: Policy, family: Family): Question[] {
   const { carrying } = policy;
   const tunnels = carrying.filter(({ addresses }) => addresses.some((each) => familyOf(each) === family));
   const isOn = (name: string, lan: string) =>
-    [exitOfLink(policy, lan), ...policy.devices.map(({ exit }) => exit)].some(
+    [exitOfLink(policy, lan), ...decidedOn(policy, lan, family)].some(
       (exit) => exit.to === "tunnel" && exit.name === name,
     );
   const ways = tunnels.flatMap((tunnel) =>
