@@ -48,7 +48,12 @@ const FORMS = {
   rate: Rate,
   remoteDevice: NewRemoteDevice,
   restore: RestoreRequest,
-  schedule: Type.Object({ ...ScheduleBody.properties, ...QUOTA, name: Name }),
+  schedule: Type.Object({
+    ...ScheduleBody.properties,
+    ...ScheduleBody.properties.once.properties,
+    ...QUOTA,
+    name: Name,
+  }),
   server: CustomServer,
   speedTest: SpeedBody,
   token: TokenRequest,

@@ -48,6 +48,16 @@ const ip = (words: string, stdin?: string) =>
 const list = async () => (await rig.gateway.api("GET", "/api/devices")).body;
 const exitOf = async (name: string) =>
   (await list()).devices.find((each: Device) => each.name === name)?.exit;
+/** How long each pause lasts, by its name. */
+async function pausedMinutes(): Promise<Record<string, number>> {
+  const { schedules } = (await rig.gateway.api("GET", "/api/schedules")).body;
+  return Object.fromEntries(
+    schedules.map(({ name, once }: { name: string; once: Record<"began_at" | "ends_at", string> }) => [
+      name,
+      (Date.parse(once.ends_at) - Date.parse(once.began_at)) / 60_000,
+    ]),
+  );
+}
 const ofTv = async () => (await list()).devices.find(({ name }: Device) => name === "TV");
 /** The row of a device, found by the label of its choice. */
 const row = (name: string) => `.device:has([aria-label="Exit of ${name}"])`;
@@ -111,6 +121,10 @@ further.test(
       /1 device now has this exit: blocked · no internet\. Not TV: .*refused/,
     );
     expect([await exitOf("Laptop"), await exitOf("TV")]).toEqual(["blocked", "amsterdam"]);
+    await tab.choose("2 devices chosen", "Pause for 60 minutes");
+    await tab.click("Pause them");
+    await tab.shows(".chosen-bar", "2 devices are paused.");
+    expect(await pausedMinutes()).toEqual({ "pause 02:00:00:00:00:10": 60, "pause 02:00:00:00:00:20": 60 });
     await tab.click("Close");
     expect(await tab.text(".device-check")).toBeNull();
   },

@@ -106,6 +106,26 @@ test(
   TIMEOUT_MS,
 );
 
+test(
+  "what comes once is a schedule of the form, too, and its list says until when",
+  async () => {
+    await openWith({});
+    await tab.click(ADD);
+    await tab.type("Name", "homework");
+    await tab.choose("Device", "TV");
+    await tab.choose("Exit", "blocked · no internet");
+    await tab.choose("When", "Once: from now on, for some minutes");
+    expect(await tab.barriers()).toEqual([]);
+    await tab.type("For … minutes", "45");
+    await tab.click("Save the schedule");
+    await tab.shows(FIRST, "homework Now TV is blocked once. In force until ");
+    expect((await list()).schedules).toMatchObject([
+      { name: "homework", device: TV, exit: "blocked", once: {} },
+    ]);
+  },
+  TIMEOUT_MS,
+);
+
 /** Enters the name of a schedule of a tunnel's moves, into the dialog that a key has opened. */
 async function begins(name: string): Promise<void> {
   await tab.shows(DIALOG, "Add a schedule");

@@ -140,8 +140,8 @@ type Texts = Record<string, string>;
 /** What the form gives with these texts in its fields. */
 function draftOf(schedule: Schedule | null, texts: Texts = {}, known = KNOWN): Draft {
   const typed = Object.entries(texts).map(([name, text]) => [name, { text, over: "" }]);
-  const over = (name: string) => (name === "days" ? DAYS.join(", ") : "");
-  for (const [name, each] of typed as [string, { over: string }][]) each.over = over(name);
+  const first: Texts = { days: DAYS.join(", "), repeats: "daily", minutes: "60" };
+  for (const [name, each] of typed as [string, { over: string }][]) each.over = first[name] ?? "";
   return givenIn(
     shownIn("schedule", rowsFor(schedule, known, texts), Object.fromEntries(typed)),
   ) as unknown as Draft;
@@ -168,6 +168,12 @@ test("a limit stays when it is to hold for all others", () => {
 
 test("a new schedule begins with the first device, or with a move if there is none", () => {
   expect(sent(draftOf(null, NEW))).toEqual({ device: TV, exit: "main", at: "20:00", until: "23:00" });
+  expect(sent(draftOf(null, { ...NEW, repeats: "minutes", minutes: "45" }))).toEqual({
+    ...{ device: TV, exit: "main", once: { minutes: 45 } },
+  });
+  expect(sent(draftOf(null, { ...NEW, repeats: "until", until: "07:00" }))).toEqual({
+    ...{ device: TV, exit: "main", once: { until: "07:00" } },
+  });
   const none = { ...KNOWN, list: { devices: [] } } as unknown as Known;
   expect(sent(draftOf(null, { at: "04:00" }, none))).toEqual({ tunnel: "main", at: "04:00" });
 });
@@ -189,6 +195,8 @@ test("of a schedule, the browser asks for its name and its times", () => {
       row.required || (rule.required && row.options === undefined) ? [name] : [],
     );
   expect(required({})).toEqual(["name", "at", "until"]);
+  expect(required({ repeats: "minutes" })).toEqual(["name", "minutes"]);
+  expect(required({ repeats: "until" })).toEqual(["name", "until"]);
   expect(required({ does: "move" })).toEqual(["name", "at"]);
   expect(required({ does: "move", repeats: "hourly" })).toEqual(["name", "every_hours"]);
 });

@@ -2,19 +2,18 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../devices/schema.ts";
 import { MAX_NAME_CHARACTERS } from "../../shared/bounds.ts";
 import { exitKindOf, isBlocked } from "../../shared/exits.ts";
-import { MORNING, pauseName } from "../../shared/pauses.ts";
+import { pauseName } from "../../shared/pauses.ts";
 import { type Action, useAction } from "../action.ts";
 import { knownOf, refresh, useAnswer } from "../answers.ts";
 import { change, pathOf } from "../api.ts";
 import { advertisementsOf, withAdvertisementsBlocked, withAdvertisementsOpen } from "../block-lists.ts";
 import { titleOf } from "../exit.ts";
-import { timeOfDay } from "../format.ts";
 import { say } from "../language.ts";
+import { pause, pausesAt, resume } from "../pause.ts";
 import { useExits, useIsOpen } from "../protection.ts";
 import { momentOf, type Schedule, whenOf } from "../schedule.ts";
 import { MINUTE_MS, useMinute } from "../traffic.ts";
 import { bodyWith } from "../wanted-lists.ts";
-import { clockIn } from "../zone.ts";
 import { Button, FormButton, Outcome } from "./button.tsx";
 import { devicePath, questionAboutOrder } from "./device-exit.tsx";
 import { Form } from "./form.tsx";
@@ -34,13 +33,13 @@ export function DeviceActions({ device, list }: OfDevice) {
   const action = useAction();
   const part = { device, list, title: titleOf(device), action };
   const { schedules = [], time_zone: zone = "" } = knownOf(useAnswer("schedules")) ?? {};
-  const pause = schedules.find((each) => each.active && each.name === pauseName(device.id));
+  const running = schedules.find((each) => each.active && each.name === pauseName(device.id));
   return (
     <div class="device-actions">
-      {pause === undefined && <Countries {...part} />}
-      {(pause !== undefined || !isBlocked(device.exit)) && <Pause {...{ ...part, pause, zone }} />}
+      {running === undefined && <Countries {...part} />}
+      {(running !== undefined || !isBlocked(device.exit)) && <Pause {...{ ...part, pause: running, zone }} />}
       <div class="choices">
-        {pause === undefined && <Internet {...part} />}
+        {running === undefined && <Internet {...part} />}
         <AtNight {...part} />
         <Advertisements {...part} />
       </div>
@@ -107,44 +106,24 @@ function Internet(part: Part) {
   );
 }
 
-const PAUSE_MINUTES = [30, 60];
-
 /** No internet for a while; or what ends that. */
 function Pause(props: Part & { pause: Schedule | undefined; zone: string }) {
-  const { device, action, pause, zone } = props;
+  const { device, action, pause: running, zone } = props;
   const now = useMinute() * MINUTE_MS;
-  const path = pathOf("schedules", pauseName(device.id));
-  const time = timeOfDay(MORNING);
-  const morning =
-    clockIn(zone, now) < MORNING ? say("today at {time}", { time }) : say("tomorrow at {time}", { time });
-  const choices = [
-    ...PAUSE_MINUTES.map((minutes) => ({
-      once: { minutes },
-      text: say("Pause for {count, plural, one {# minute} other {# minutes}}", { count: minutes }),
-    })),
-    { once: { until: MORNING }, text: say("Pause until {moment}", { moment: morning }) },
-  ];
-  const make = (once: object) => async () => {
-    await change("PUT", path, { device: device.id, exit: "blocked", once });
-    await refresh("schedules");
-  };
-  const end = async () => {
-    await change("DELETE", path);
-    await refresh("schedules");
-  };
-  if (pause !== undefined)
+  const andShow = (work: Promise<void>) => work.then(() => refresh("schedules"));
+  if (running !== undefined)
     return (
       <div class="choices">
-        <span>{say("Paused until {moment}.", { moment: momentOf(pause.next_at, zone, now) })}</span>
-        <Button action={action} doing={say("Ending the pause…")} work={end}>
+        <span>{say("Paused until {moment}.", { moment: momentOf(running.next_at, zone, now) })}</span>
+        <Button action={action} doing={say("Ending the pause…")} work={() => andShow(resume(device))}>
           {say("Resume")}
         </Button>
       </div>
     );
   return (
     <div class="choices">
-      {choices.map(({ once, text }) => (
-        <Button key={text} action={action} doing={say("Pausing…")} work={make(once)}>
+      {pausesAt(now, zone).map(({ once, text }) => (
+        <Button key={text} action={action} doing={say("Pausing…")} work={() => andShow(pause(device, once))}>
           {text}
         </Button>
       ))}

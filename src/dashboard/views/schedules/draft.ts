@@ -20,16 +20,8 @@ export function deedOf(schedule: Schedule): Deed {
 
 /** What the interface takes. All days are left out. */
 export function bodyOf(draft: Draft): object {
-  const { does, device, exit, tunnel, at, until, every_hours, days } = draft;
-  const body = {
-    device,
-    exit,
-    tunnel,
-    at,
-    until,
-    every_hours,
-    ...(days?.length !== DAYS.length && { days }),
-  };
+  const { does, device, exit, tunnel, ...times } = draft;
+  const body = { device, exit, tunnel, ...timesOf(times) };
   switch (does as Deed) {
     case "exit":
     case "move":
@@ -41,6 +33,11 @@ export function bodyOf(draft: Draft): object {
     case "shared_quota":
       return { ...body, [does]: quotaIn(draft) };
   }
+}
+
+function timesOf({ repeats, at, until, every_hours, minutes, days }: Partial<Draft>) {
+  if (repeats === "minutes" || repeats === "until") return { once: { minutes, until } };
+  return { at, until, every_hours, ...(days?.length !== DAYS.length && { days }) };
 }
 
 /** What is wrong; null if nothing is. Of these the gateway would not name the field, or not as the form does. */

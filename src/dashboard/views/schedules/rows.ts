@@ -32,7 +32,7 @@ export function rowsFor(schedule: Schedule | null, known: Known, texts: Texts = 
           ...(!does.startsWith("shared_") && { device: deviceRow(schedule, known) }),
           ...(does === "exit" && { exit: exitRow(schedule, known) }),
           ...limitRows(schedule, does, texts.end),
-          ...timeRows(schedule, known),
+          ...timeRows(schedule, known, texts.repeats),
         }),
   };
 }
@@ -101,8 +101,23 @@ const QUOTA_LABELS: Readonly<Record<"quota" | "shared_quota", QuotaLabels>> = {
   },
 };
 
-function timeRows(schedule: Schedule | null, { zone }: Known): Record<"at" | "until" | "days", FieldRow> {
+/** How often it comes; a pause is one that comes once. */
+const TIMES: readonly Option[] = [
+  { value: "daily", text: say("Again and again, on certain days") },
+  { value: "minutes", text: say("Once: from now on, for some minutes") },
+  { value: "until", text: say("Once: from now on, until a time of day") },
+];
+
+function timeRows(schedule: Schedule | null, { zone }: Known, repeats = "daily") {
+  const row = { repeats: { label: say("When"), value: "daily", options: TIMES } };
+  switch (repeats) {
+    case "minutes":
+      return { ...row, minutes: { label: say("For … minutes"), value: 60, required: true as const } };
+    case "until":
+      return { ...row, until: timeRow(say("Until"), clockHint(zone), undefined) };
+  }
   return {
+    ...row,
     at: timeRow(say("From"), clockHint(zone), schedule?.at),
     until: timeRow(say("Until"), say("On the next day if it is not later than “From”."), schedule?.until),
     days: daysRow(schedule),
