@@ -9,6 +9,7 @@ import { FORWARDS } from "../forwards/saved.ts";
 import { LINE } from "../network/fair-queues.ts";
 import { ADDED_TARGETS } from "../notifications/notifications.ts";
 import { MANAGED_PROVIDER } from "../providers/registrations.ts";
+import { HOMES } from "../remote/home-record.ts";
 import { REMOTE_DECISION, REMOTE_PEERS, REMOTE_PRIVATE_KEY } from "../remote/saved.ts";
 import { TIME_ZONE } from "../schedules/zone.ts";
 import { CURRENT_PROVIDER } from "../servers/catalogue.ts";
@@ -79,7 +80,7 @@ type Damage = AlertArgs<"state_damaged">;
 
 /** What people have decided, besides what the kill switch has read before. An account and tokens have alerts of their own. */
 const KEPT = [
-  ...[...DEVICE_LISTS, FORWARDS, FAVOURITES, REMOTE_DECISION, REMOTE_PEERS, REMOTE_PRIVATE_KEY],
+  ...[...DEVICE_LISTS, FORWARDS, FAVOURITES, REMOTE_DECISION, REMOTE_PEERS, HOMES, REMOTE_PRIVATE_KEY],
   ...[
     CURRENT_PROVIDER,
     MANAGED_PROVIDER,

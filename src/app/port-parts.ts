@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { Forwards } from "../forwards/forwards.ts";
 import { type Openers, openerFor } from "../forwards/opener-for.ts";
 import { ReservedPort } from "../forwards/reserved-port.ts";
@@ -34,7 +35,7 @@ export function portPartsOn(needs: Needs) {
   });
   const schedules = schedulesOn(needs);
   const remoteAccess = new RemoteAccess({
-    ...{ ...needs, reserved, ula: settings.ula, alarm: alerts.raise },
+    ...{ ...needs, reserved, ula: settings.ula, alarm: alerts.raise, hostname: hostname() },
     openerFor: (server) => openerFor(null, server, companyOf(server, needs), openers),
     isForwarded: (tunnel, inside) => forwards.isForwarded(tunnel, inside),
     decided: () => decidedIn(needs, schedules),

@@ -11,6 +11,7 @@ import { VPN_PROVIDERS } from "../providers/list.ts";
 import type { VpnProvider } from "../providers/provider.ts";
 import { MANAGED_PROVIDER } from "../providers/registrations.ts";
 import { REMOTE_ACCESS, REMOTE_KEY } from "../remote/backed-up.ts";
+import { HOMES } from "../remote/home-record.ts";
 import { REMOTE_PEERS } from "../remote/saved.ts";
 import { SCHEDULES } from "../schedules/schedule.ts";
 import { TIME_ZONE } from "../schedules/zone.ts";
@@ -50,6 +51,7 @@ export const LISTS: readonly BackedUp[] = [
   REMOTE_ACCESS,
   REMOTE_KEY,
   REMOTE_PEERS,
+  HOMES,
 ];
 
 /** The operator's accounts. */

@@ -173,12 +173,14 @@ export const ALERTS = {
   },
   remote_changed: {
     ...{ cause: "remote access", level: "normal", kind: "news" },
-    title: "remote access was turned on or off, or a device was added or removed",
+    title: "remote access was turned on or off, or a device or a link to another home was added or removed",
     texts: {
       on: "Remote access is on: devices may come in at port {port}.",
       off: "Remote access is off: no device away from home can connect.",
       added: "{device} may connect from outside.",
       removed: "{device} may no longer connect from outside.",
+      linked: "This home is linked to {device}, which reaches the devices that it is allowed.",
+      unlinked: "This home is no longer linked to {device}.",
     },
   },
   remote_lost: {

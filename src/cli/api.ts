@@ -45,7 +45,7 @@ export class Api {
   put<Schema extends TSchema>(
     path: string,
     schema: Schema,
-    body: object,
+    body?: object,
     withinMs?: number,
   ): Promise<Static<Schema>> {
     return this.ask("PUT", path, schema, body, withinMs);

@@ -320,7 +320,8 @@ export class Devices {
 
   /** Keeps the devices that are needed, however many strangers are heard. */
   keep(isNeeded: (mac: Mac) => boolean): void {
-    this.roster.isNeeded = isNeeded;
+    const isNeededBefore = this.roster.isNeeded;
+    this.roster.isNeeded = (mac) => isNeededBefore(mac) || isNeeded(mac);
   }
 
   /** The name that a person has given, or null. */

@@ -11,6 +11,7 @@ import { forwardRoutes } from "./forwards.ts";
 import { gluetunRoutes } from "./gluetun.ts";
 import { healthRoutes } from "./health.ts";
 import { historyRoutes } from "./history.ts";
+import { linkRoutes } from "./links.ts";
 import { metricsRoute } from "./metrics.ts";
 import { notificationRoutes } from "./notifications.ts";
 import { keyPairRoute, ownServerRoutes } from "./own-servers.ts";
@@ -44,6 +45,7 @@ export function routesOf(gluetun: boolean): readonly Route[] {
     ...destinationRoutes,
     ...forwardRoutes,
     ...remoteRoutes,
+    ...linkRoutes,
     ...scheduleRoutes,
     ...dnsRoutes,
     networkRoute,

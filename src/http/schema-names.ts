@@ -38,10 +38,15 @@ import { NewTarget, ShownTarget, TargetList, TestResults } from "../notification
 import { Credentials, LoggedOut, ShownAccount } from "../providers/schema.ts";
 import {
   AddedRemoteDevice,
+  HomeLink,
+  HomeLinks,
+  NewHomeCode,
+  NewHomeLink,
   NewRemoteDevice,
   RemoteDevice,
   RemoteDeviceChange,
   RemoteStatus,
+  TakenHomeCode,
 } from "../remote/schema.ts";
 import { Schedule, ScheduleBody, ScheduleList } from "../schedules/schema.ts";
 import {
@@ -185,6 +190,11 @@ export const SCHEMAS = {
   RemoteDeviceRequest: NewRemoteDevice,
   RemoteDeviceChange,
   AddedRemoteDevice,
+  HomeLink,
+  HomeLinkList: HomeLinks,
+  HomeLinkRequest: NewHomeLink,
+  HomeCodeRequest: TakenHomeCode,
+  HomeCode: NewHomeCode,
   Network,
   // destinations and schedules
   Destination,

@@ -6,7 +6,7 @@ import { destinationExit, type Sender } from "./destination-exits.ts";
 import { DESTINATION_ZONE, zoneOf } from "./direct.ts";
 import { exitOfLink } from "./network-part.ts";
 import type { DeviceAt, Exit, FirewallTunnel, Policy } from "./policy.ts";
-import { FIRST_REMOTE_ZONE, remoteAt, remoteZoneOf } from "./remote-part.ts";
+import { FIRST_REMOTE_ZONE, homeAt, remoteAt, remoteZoneOf } from "./remote-part.ts";
 import { hasRemotePort } from "./remote-socket.ts";
 
 /** There are two for each tunnel. */
@@ -195,10 +195,12 @@ function isForwarded(
 }
 
 /**
- * Whether a remote device may no longer have this connection to the LAN or to the gateway. The next device with its
+ * Whether a remote device or another home may no longer have this connection to the LAN or to the gateway. The next device with its
  * address would get the replies.
  */
-function isOfFormerRemote({ original }: Connection, { remote, addresses }: Policy): boolean {
+function isOfFormerRemote({ original, reply }: Connection, { remote, addresses }: Policy): boolean {
+  const home = homeAt(remote, original.source);
+  if (home !== undefined) return !home.reaches.includes(reply.source);
   const device = remoteAt(remote, original.source);
   const isGateways = [...addresses, ...(remote?.addresses ?? [])].includes(original.source);
   return !isGateways && (device === null || (device?.lan === false && !isDns(original)));

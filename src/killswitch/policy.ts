@@ -14,7 +14,7 @@ import {
 } from "./forwarded.ts";
 import { exitOfLink, type NetworkPart, networksIn } from "./network-part.ts";
 import { type RemotePart, type RemoteWith, remoteIn } from "./remote-part.ts";
-import { interfacesTo, lansWith, overlapOf, routedIn } from "./routed.ts";
+import { interfacesTo, lansWith, overlap, overlapOf, routedIn } from "./routed.ts";
 
 /**
  * The input of the firewall; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard, lookups
@@ -195,6 +195,8 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
   const isFree = ({ networks }: RemotePart) =>
     networks.every((each) => overlapOf(each, { ...network, uplinkPrefixes: [] }, endpoints) === null);
   const [remote] = owned.flatMap((part) => part.remote ?? []).filter(isFree);
+  const isFreeForHome = (prefix: Prefix) =>
+    overlapOf(prefix, network, endpoints) === null && !routed.some((each) => overlap(each.prefix, prefix));
   const routers = owned
     .flatMap((part) => part.routers ?? [])
     .filter((router) => network.uplinkRouters.includes(router));
@@ -218,7 +220,7 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
     ...(networks.length > 0 && { networks }),
     ...(destinations.length > 0 && { destinations }),
     ...(owned.some(({ announces }) => announces) && { announces: true }),
-    ...(remote && { remote: remoteIn(remote, declared, defaultExit) }),
+    ...(remote && { remote: remoteIn(remote, declared, defaultExit, isFreeForHome) }),
     ...(routers.length > 0 && { routers }),
     ...(searchPort !== undefined && { searchPort }),
     ...(resolver && { resolver }),

@@ -12,6 +12,7 @@ import { askResolver, queriesForGateway } from "./askers.ts";
 import { byDestination, destinationChains } from "./destinations.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { byDeviceOn, byPrefix, exits, someByDevice } from "./exits.ts";
+import { fromHomesChains } from "./homes.ts";
 import { clientLinks } from "./link.ts";
 import { anyOf, byInterface, chain, isMarked, setMark, toOneOf } from "./match.ts";
 import { betweenChain, toOtherNetworks } from "./networks.ts";
@@ -87,7 +88,7 @@ function chainsOf(policy: Policy, blocks: boolean): string[] {
           ...destinationChains(policy),
           ...exits(policy, blocks),
         ]),
-    ...(blocks ? leaveDirectlyFromRemote(policy) : []),
+    ...(blocks ? [...leaveDirectlyFromRemote(policy), ...fromHomesChains(policy)] : []),
   ];
 }
 

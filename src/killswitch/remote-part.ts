@@ -10,9 +10,20 @@ export interface RemotePart {
   through: string | null;
   /** The gateway's own addresses on the interface. */
   addresses: readonly Address[];
-  /** The networks of these addresses, and of the devices'. */
+  /** The networks of these addresses, and of the devices'; in a policy those of the homes, too. */
   networks: readonly Prefix[];
   devices: readonly RemoteDevicePart[];
+  /** Other homes, whose gateways are peers of the same interface. Missing while none is linked. */
+  homes?: readonly HomePart[];
+}
+
+/** Another home. WireGuard has proven that what comes from its addresses was sent by its gateway. */
+export interface HomePart {
+  name: string;
+  /** Its network. */
+  prefixes: readonly Prefix[];
+  /** The addresses of the LAN's devices that it may reach. */
+  reaches: readonly Address[];
 }
 
 interface RemoteDevicePart {
@@ -39,14 +50,32 @@ export interface RemoteWith<Exit> extends Omit<RemotePart, "devices"> {
   devices: readonly (RemoteDevicePart & { exit: Exit })[];
 }
 
-/** Each device has the exit that was decided for its id. */
+/**
+ * Each device has the exit that was decided for its id. A home is left out while something else has addresses of its
+ * network: what is for that must not go to the home.
+ */
 export function remoteIn<Exit>(
   part: RemotePart,
   decided: readonly { prefix: Prefix; exit: Exit | null }[],
   defaultExit: Exit,
+  isFree: (prefix: Prefix) => boolean,
 ): RemoteWith<Exit> {
   const exitOf = (id: Prefix) => decided.find(({ prefix }) => prefix === id)?.exit ?? defaultExit;
-  return { ...part, devices: part.devices.map((device) => ({ ...device, exit: exitOf(device.id) })) };
+  const homes = (part.homes ?? []).filter(({ prefixes }) => prefixes.every(isFree));
+  return {
+    ...part,
+    ...(part.homes && { homes }),
+    networks: [...part.networks, ...homes.flatMap(({ prefixes }) => prefixes)],
+    devices: part.devices.map((device) => ({ ...device, exit: exitOf(device.id) })),
+  };
+}
+
+/** The home with this address; undefined if none has it. */
+export function homeAt(
+  remote: Pick<RemotePart, "homes"> | undefined,
+  address: Address,
+): HomePart | undefined {
+  return remote?.homes?.find(({ prefixes }) => prefixes.some((prefix) => contains(prefix, address)));
 }
 
 /** The device with this address; null if none has it, undefined if it is not from their networks. */
@@ -56,5 +85,6 @@ export function remoteAt<Exit>(
 ): RemoteWith<Exit>["devices"][number] | null | undefined {
   if (remote === undefined || !remote.networks.some((network) => contains(network, address)))
     return undefined;
+  if (homeAt(remote, address) !== undefined) return undefined;
   return remote.devices.find(({ addresses }) => addresses.includes(address)) ?? null;
 }

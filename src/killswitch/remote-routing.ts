@@ -1,13 +1,15 @@
-import { addressOf, familyOf, isLinkLocal, type Prefix } from "../base/address.ts";
+import { addressOf, contains, familyOf, isLinkLocal, type Prefix } from "../base/address.ts";
 import { LAN_TABLE, MARK_MASK, REMOTE_MARK, slotIn, tableOf } from "../network/slot.ts";
 import { namesOf } from "./match.ts";
 import { cabled } from "./mesh.ts";
-import { type Policy, tunnelsOf } from "./policy.ts";
+import { usesPage } from "./networks.ts";
+import { type Policy, type Remote, tunnelsOf } from "./policy.ts";
+import { homeAt } from "./remote-part.ts";
 import { LAST_METRIC, type TableRoute } from "./routed.ts";
 import { PRIORITY as ALL, MARKED, type Rule } from "./routing-rules.ts";
 
 /** Between those of WireGuard's packets to servers and those that lead to the LAN. */
-const PRIORITY = { socket: 31, noSocket: 32 };
+const PRIORITY = { socket: 31, noSocket: 32, noHome: 34 };
 const SOCKET = `fwmark 0x${REMOTE_MARK.toString(16)}/0x${MARK_MASK.toString(16)}`;
 
 /**
@@ -27,14 +29,18 @@ export function remoteRules(policy: Policy): Rule[] {
       { family, priority: PRIORITY.noSocket, text: `${SOCKET} unreachable` },
     ]),
     ...toRemote(policy, remote.networks),
+    ...onlyMarkedFromHomes(remote),
     ...fromRemoteToLan(policy, remote.interface),
   ];
 }
 
-/** For what the LAN, the gateway, tunnels and the uplink answer them. */
+/** For what the LAN, the gateway, tunnels and the uplink answer them. Only networks with the page send to other homes. */
 function toRemote(policy: Policy, networks: readonly Prefix[]): Rule[] {
-  const from = ["lo", ...new Set(namesOf(cabled(policy)))].map((link) => `iif ${link}`);
+  const linksOf = (lans: Policy["lans"]) => ["lo", ...new Set(namesOf(lans))].map((link) => `iif ${link}`);
+  const ofHomes = policy.remote?.homes?.flatMap(({ prefixes }) => prefixes) ?? [];
   return networks.flatMap((network) => {
+    const isHome = ofHomes.includes(network);
+    const from = linksOf(isHome ? cabled(policy).filter((lan) => usesPage(policy, lan)) : cabled(policy));
     const family = familyOf(network);
     const rule = (priority: number, packets: string) => ({
       ...{ family, priority },
@@ -42,6 +48,17 @@ function toRemote(policy: Policy, networks: readonly Prefix[]): Rule[] {
     });
     return [rule(ALL.markedToRouted, MARKED), ...from.map((each) => rule(ALL.routed, each))];
   });
+}
+
+/** The firewall marks what other homes may send to the LAN. Nothing else of theirs has a route, and without it nothing has. */
+function onlyMarkedFromHomes({ homes = [], interface: link }: Remote): Rule[] {
+  return homes.flatMap(({ prefixes }) =>
+    prefixes.map((prefix) => ({
+      family: familyOf(prefix),
+      priority: PRIORITY.noHome,
+      text: `from ${prefix} iif ${link} unreachable`,
+    })),
+  );
 }
 
 /** Which of them may reach the LAN, the firewall knows. */
@@ -58,20 +75,29 @@ function fromRemoteToLan(policy: Policy, link: string): Rule[] {
 
 /** Whether a rule is one of those for the socket, which a stopped service may have left. */
 export function isRemoteRule({ priority, text }: Rule): boolean {
+  if (priority === PRIORITY.noHome) return / unreachable$/.test(text);
   if (priority === PRIORITY.noSocket) return text === `${SOCKET} unreachable`;
   return priority === PRIORITY.socket && new RegExp(`^${SOCKET} iif lo lookup (main|\\d+)$`).test(text);
 }
 
 /** The routes to remote devices, in the table with the routes to the LAN. */
-export function routesToRemote({ remote }: Policy, hasIpv6: boolean): TableRoute[] {
+export function routesToRemote(policy: Policy, hasIpv6: boolean): TableRoute[] {
+  const { remote, addresses } = policy;
   if (remote === undefined) return [];
   const networks = remote.networks.filter((network) => hasIpv6 || familyOf(network) === 4);
-  const source = remote.addresses.find((address) => familyOf(address) === 4);
-  return networks.flatMap((network) => [
-    { key: `unreachable ${network} metric ${LAST_METRIC}`, to: "" },
-    {
-      key: network,
-      to: ` dev ${remote.interface}${familyOf(network) === 4 && source !== undefined ? ` src ${source}` : ""}`,
-    },
-  ]);
+  const own = remote.addresses.find((address) => familyOf(address) === 4);
+  // Another home knows this one by the addresses of its LAN.
+  const ofLan = addresses.find((address) =>
+    cabled(policy).some(
+      ({ prefixes }) => familyOf(address) === 4 && prefixes.some((each) => contains(each, address)),
+    ),
+  );
+  return networks.flatMap((network) => {
+    const source = homeAt(remote, addressOf(network)) === undefined ? own : ofLan;
+    const from = familyOf(network) === 4 && source !== undefined ? ` src ${source}` : "";
+    return [
+      { key: `unreachable ${network} metric ${LAST_METRIC}`, to: "" },
+      { key: network, to: ` dev ${remote.interface}${from}` },
+    ];
+  });
 }

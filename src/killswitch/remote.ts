@@ -2,6 +2,7 @@ import { type Address, addressOf, familyOf, isLinkLocal, type Prefix } from "../
 import { byDestinationFromRemote } from "./destinations.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { chainOf } from "./exits.ts";
+import { fromHomesToLan, fromLanToHomes, toHomesChain } from "./homes.ts";
 import { among, byFamily, chain, namesOf, on } from "./match.ts";
 import { cabled } from "./mesh.ts";
 import { directRemotes, type Exit, type Policy, type Remote } from "./policy.ts";
@@ -23,6 +24,7 @@ export function fromRemote(policy: Policy, blocks: boolean): string[] {
   if (!blocks) return ['drop comment "without the kill switch no remote device comes in"'];
   const all = addressesOf(remote);
   return [
+    ...toHomesChain(policy),
     ...([4, 6] as const).map(
       (family) => `${otherThan(family, all)} drop comment "only known devices come in"`,
     ),
@@ -96,7 +98,7 @@ export function remoteChains(policy: Policy, clamp: string): string[] {
   ];
   return [
     chain(FROM_TUNNELS, null, replies(addressesOf(remote))),
-    chain(FROM_LAN, null, replies(addressesOf(remote, true))),
+    chain(FROM_LAN, null, [...replies(addressesOf(remote, true)), ...fromLanToHomes(policy)]),
     chain(TO_LAN, null, [
       ...refuse('comment "a resolver on the LAN would query by its own exit"', `${TO_RESOLVER} `),
       'ct state invalid,untracked drop comment "no connection"',
@@ -106,6 +108,7 @@ export function remoteChains(policy: Policy, clamp: string): string[] {
           (each) => `oifname "${lan.interface}" ${each} accept comment "from remote devices to the LAN"`,
         ),
       ),
+      ...fromHomesToLan(policy),
     ]),
   ];
 }

@@ -12,12 +12,17 @@ import type { ConntrackGuard } from "../network/bounds.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
+import type { SavedState } from "../tunnel/saved-state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
+import type { InterfacePeer } from "../wireguard/interface.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import { Admissions } from "./admissions.ts";
 import { accessFor } from "./choice.ts";
 import type { Decided, RemoteDevices, RemoteEvents } from "./devices.ts";
+import { HomeEndpoints } from "./home-endpoints.ts";
+import { linkedIn } from "./home-record.ts";
+import { Homes } from "./homes.ts";
 import { gatewayKey } from "./identity.ts";
 import { InboundAlert } from "./inbound-alert.ts";
 import { InboundPath } from "./inbound-path.ts";
@@ -25,6 +30,8 @@ import { RemoteInterface } from "./interface.ts";
 import { type Access, REMOTE_PRIVATE_KEY } from "./saved.ts";
 import type {
   AddedRemoteDevice,
+  HomeLinks,
+  NewHomeCode,
   NewRemoteDevice,
   RemoteChoice,
   RemoteDeviceChange,
@@ -54,13 +61,16 @@ interface Deps {
   decided: () => ReadonlySet<string>;
   /** Whether a forwarded port of a device has this UDP port at the server of the tunnel. */
   isForwarded: (tunnel: string, inside: number) => boolean;
+  savedState: SavedState;
+  /** The gateway's own name, as other homes are told it. */
+  hostname: string;
   /** The program that provides WireGuard interfaces if the kernel does not. */
   userspace: string;
   /** The installation's unique local prefix, or null. */
   ula: string | null;
   alarm: Alarm;
   events: Pick<Bus<RemoteAccessEvents>, "publish"> & Pick<Bus<RemoteEvents>, "subscribe">;
-  log: Pick<Log, "warn">;
+  log: Pick<Log, "info" | "warn">;
 }
 
 /** How often is checked whether the interface is as it should be, and who was heard. */
@@ -76,6 +86,8 @@ export class RemoteAccess {
   private readonly wayAlert: InboundAlert;
   private readonly link: RemoteInterface;
   private readonly admissions: Admissions;
+  private readonly homeEndpoints: HomeEndpoints;
+  private readonly homes: Homes;
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps) {
@@ -86,12 +98,15 @@ export class RemoteAccess {
     this.wayAlert = new InboundAlert(deps.alarm);
     deps.tunnels.onTunnel(({ controller }) => controller.onChange(() => this.tunnelPort.wake()));
     deps.tunnels.onRemoved(() => this.tunnelPort.wake());
-    this.link = new RemoteInterface({ ...deps, wayIn: this.wayIn });
+    this.homeEndpoints = new HomeEndpoints(deps);
+    this.link = new RemoteInterface({ ...deps, wayIn: this.wayIn, homes: this.homeEndpoints });
     remote.settle = async () => {
       this.uplink.look();
       await this.link.settle();
     };
-    this.admissions = new Admissions({ ...deps, wayIn: this.wayIn, change: (edit) => this.change(edit) });
+    const shared = { ...deps, wayIn: this.wayIn, change: (edit: Edit) => this.change(edit) };
+    this.admissions = new Admissions(shared);
+    this.homes = new Homes({ ...shared, peers: () => this.link.peers() });
   }
 
   /** Only the operator may: strangers can reach a port of the gateway from then on. */
@@ -137,6 +152,36 @@ export class RemoteAccess {
   /** Ends its session in one transaction: none of its packets passes once this resolves. */
   remove(nameOrId: string): Promise<void> {
     return this.queue.add(() => this.admissions.remove(nameOrId));
+  }
+
+  links(): Promise<HomeLinks> {
+    return this.homes.list();
+  }
+
+  /** Begins a link to another home. */
+  addLink(name: string): Promise<NewHomeCode> {
+    return this.queue.add(() => {
+      this.admissions.assertOn();
+      return this.homes.add(name);
+    });
+  }
+
+  /** Takes the code of another home. */
+  takeLink(code: string, name: string | null): Promise<NewHomeCode> {
+    return this.queue.add(() => {
+      this.admissions.assertOn();
+      return this.homes.take(code, name);
+    });
+  }
+
+  /** Lets another home reach a device, or no longer: none of its packets passes then once this resolves. */
+  reachByLink(name: string, device: string, may: boolean): Promise<void> {
+    return this.queue.add(() => this.homes.reach(name, device, may));
+  }
+
+  /** None of its packets passes once this resolves. */
+  removeLink(name: string): Promise<void> {
+    return this.queue.add(() => this.homes.remove(name));
   }
 
   /** Reads the decisions again, after another writer has changed the database. */
@@ -208,10 +253,16 @@ export class RemoteAccess {
         await remote.decision.retry();
         await this.tunnelPort.want(wantedPort(remote.access));
         await remote.settle();
-        await this.link.peers();
+        await this.callHomes(await this.link.peers());
         this.seeWay();
       })
       .catch((error: unknown) => this.deps.log.warn(`remote access: ${messageOf(error)}`));
+  }
+
+  private async callHomes(peers: readonly InterfacePeer[]): Promise<void> {
+    const { remote } = this.deps;
+    for (const peer of await this.homeEndpoints.look(linkedIn(remote.homes), peers))
+      await this.link.redirect(peer);
   }
 
   /** It may be off although that could not be saved. */
@@ -221,7 +272,7 @@ export class RemoteAccess {
     this.deps.alarm("remote_changed", { what: "off" });
   }
 
-  private change(edit: (decided: Decided) => Decided): Promise<void> {
+  private change(edit: Edit): Promise<void> {
     return this.deps.remote.decision.change(edit).finally(() => this.tell());
   }
 
@@ -256,6 +307,8 @@ export class RemoteAccess {
     this.deps.devices.remoteChanged();
   }
 }
+
+type Edit = (decided: Decided) => Decided;
 
 function wantedPort(access: Access | null): WantedTunnelPort | null {
   if (access === null || !access.on || access.through === null || access.forwarded === undefined) return null;

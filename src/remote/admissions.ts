@@ -43,7 +43,7 @@ export class Admissions {
     // First, so that it never has another exit, not even one that was left of a former device.
     await remote.whileReserved(id, () => devices.assign(id, { name, exit: given.exit ?? null }));
     try {
-      await change(({ access, peers }) => ({ access, peers: [...peers, peer] }));
+      await change((decided) => ({ ...decided, peers: [...decided.peers, peer] }));
     } catch (error) {
       await remote.whileReserved(id, () => devices.forget(id)).catch(() => {});
       throw error;
@@ -94,9 +94,9 @@ export class Admissions {
   }
 
   private permitLan(peer: RemotePeer, lan: boolean): Promise<void> {
-    return this.deps.change(({ access, peers }) => ({
-      access,
-      peers: peers.map((each) => (each.id === peer.id ? { ...each, lan } : each)),
+    return this.deps.change((decided) => ({
+      ...decided,
+      peers: decided.peers.map((each) => (each.id === peer.id ? { ...each, lan } : each)),
     }));
   }
 
@@ -113,7 +113,8 @@ export class Admissions {
     return { peers: remote.peers, nameOf: (id: RemotePeer["id"]) => devices.nameOf(id) };
   }
 
-  private assertOn(): Access {
+  /** Throws while remote access is off. */
+  assertOn(): Access {
     const { access } = this.deps.remote;
     if (access?.on === true) return access;
     throw refused("remote_off");

@@ -1,8 +1,10 @@
 import { type Address, addressOf, contains, isWithin, type Prefix } from "../base/address.ts";
 import type { Bus } from "../base/bus.ts";
 import { Decision, effectBy } from "../base/decision.ts";
+import type { Mac } from "../base/mac.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
-import type { RemotePart } from "../killswitch/remote-part.ts";
+import type { HomePart } from "../killswitch/remote-part.ts";
+import { HOMES, type Home, linkedIn } from "./home-record.ts";
 import { type Access, addressesOf, partOf, REMOTE_DECISION, REMOTE_PEERS, type RemotePeer } from "./saved.ts";
 
 interface RemoteStorage {
@@ -33,6 +35,7 @@ const OWNER = "REMOTE";
 export interface Decided {
   access: Access | null;
   peers: readonly RemotePeer[];
+  homes: readonly Home[];
 }
 
 /** When a device was heard, on the monotone clock. */
@@ -41,16 +44,28 @@ type Heard = ReadonlyMap<Prefix, number>;
 /** The remote devices, in the database and in the kill switch. */
 export class RemoteDevices {
   readonly decision: Decision<Decided>;
+  private readonly permit: (decided: Decided) => Promise<void>;
   private latest: Heard = new Map();
   private readonly listeners: (() => void)[] = [];
   /** Makes the interface as it was decided; set by its owner. */
   settle: () => Promise<void> = async () => {};
+  /** The addresses that a device of the LAN has now; set by its owner. */
+  addressesAtHome: (device: Mac) => readonly Address[] = () => [];
   private readonly reserved = new Set<string>();
 
   constructor(private readonly deps: Deps) {
     const { store, killSwitch, link } = deps;
-    const partIn = ({ access, peers }: Decided) => partOf(link, access, peers);
-    const inKillSwitch = (part: RemotePart | null) => (part === null ? null : { remote: part });
+    const partIn = ({ access, peers, homes }: Decided) =>
+      partOf(
+        link,
+        access,
+        peers,
+        linkedIn(homes).map((home) => homePart(home, (device) => this.addressesAtHome(device))),
+      );
+    this.permit = (decided) => {
+      const part = partIn(decided);
+      return killSwitch.update(OWNER, part === null ? null : { remote: part });
+    };
     this.decision = new Decision({
       store,
       read: () => decidedIn(store),
@@ -58,7 +73,7 @@ export class RemoteDevices {
       parts: [
         {
           of: partIn,
-          apply: (decided) => killSwitch.update(OWNER, inKillSwitch(partIn(decided))),
+          apply: this.permit,
           effect: effectBy(permitted),
         },
         { apply: () => this.settle(), effect: effectBy(permitted), follows: true },
@@ -97,6 +112,15 @@ export class RemoteDevices {
     return this.decision.value.peers;
   }
 
+  get homes(): readonly Home[] {
+    return this.decision.value.homes;
+  }
+
+  /** To be called when devices of the LAN may have other addresses. */
+  addressesChanged(): Promise<void> {
+    return this.decision.between(() => this.permit(this.decision.value));
+  }
+
   /** None while remote access is off. */
   get ids(): readonly Prefix[] {
     return this.access?.on === true ? this.peers.map(({ id }) => id) : [];
@@ -118,7 +142,8 @@ export class RemoteDevices {
 
   /** Whether a network has addresses of theirs. */
   overlaps(prefix: Prefix): boolean {
-    const networks = this.access === null ? [] : [this.access.ipv4, this.access.ipv6];
+    const own = this.access === null ? [] : [this.access.ipv4, this.access.ipv6];
+    const networks = [...own, ...this.homes.flatMap(({ prefixes }) => prefixes)];
     return networks.some(
       (network) => contains(network, addressOf(prefix)) || contains(prefix, addressOf(network)),
     );
@@ -137,22 +162,33 @@ export class RemoteDevices {
 
 function decidedIn(store: RemoteStorage): Decided {
   const access = REMOTE_DECISION.read(store);
-  const peers = access === null ? [] : REMOTE_PEERS.read(store);
+  const [peers, homes] = access === null ? [[], []] : [REMOTE_PEERS.read(store), HOMES.read(store)];
   // A restore may have brought another network.
-  return { access, peers: peers.filter(({ id }) => access !== null && isWithin(id, access.ipv4)) };
+  return { access, peers: peers.filter(({ id }) => access !== null && isWithin(id, access.ipv4)), homes };
 }
 
-function save(store: RemoteStorage, { access, peers }: Decided): void {
+function save(store: RemoteStorage, { access, peers, homes }: Decided): void {
   REMOTE_PEERS.write(store, peers);
+  if (homes.length > 0 || store.read(HOMES.key) !== null) HOMES.write(store, homes);
   if (access !== null) REMOTE_DECISION.write(store, access);
   else if (store.read(REMOTE_DECISION.key) !== null) store.forget(REMOTE_DECISION.key);
 }
 
-/** Where devices may come in, which ones, and what each may reach. */
-function permitted({ access, peers }: Decided): string[] {
+function homePart(
+  { name, prefixes, devices }: Home,
+  addressesOf: (device: Mac) => readonly Address[],
+): HomePart {
+  return { name, prefixes, reaches: devices.flatMap(addressesOf) };
+}
+
+/** Where devices and other homes may come in, which ones, and what each may reach. */
+function permitted({ access, peers, homes }: Decided): string[] {
   const ways = access?.on === true ? [`${access.through} ${access.port} ${access.ipv4} ${access.ipv6}`] : [];
   return [
     ...ways,
     ...peers.flatMap(({ id, public_key, lan }) => [`${id} ${public_key}`, ...(lan ? [`${id} lan`] : [])]),
+    ...linkedIn(homes).flatMap(({ public_key, prefixes, devices }) =>
+      [...prefixes, ...devices].map((each) => `${public_key} ${each}`),
+    ),
   ];
 }

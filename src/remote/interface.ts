@@ -1,12 +1,14 @@
-import { isIpv6, lengthOf, type Prefix, parsePrefix } from "../base/address.ts";
+import { isIpv6, lengthOf, type Prefix, parsePrefix, prefixOf } from "../base/address.ts";
 import type { Bus } from "../base/bus.ts";
 import { messageOf } from "../base/errors.ts";
 import { shared } from "../base/readings.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
-import type { InterfacePeer } from "../wireguard/interface.ts";
+import type { InterfacePeer, Peer } from "../wireguard/interface.ts";
 import type { RemoteDevices, RemoteEvents } from "./devices.ts";
+import { type HomeEndpoints, homePeer } from "./home-endpoints.ts";
+import { linkedIn } from "./home-record.ts";
 import { RemoteLink, type WantedLink } from "./link.ts";
 import { gatewayIn } from "./networks.ts";
 import { refused } from "./refusals.ts";
@@ -18,6 +20,7 @@ interface Deps {
   killSwitch: KillSwitch;
   remote: RemoteDevices;
   wayIn: { readonly mtu: number };
+  homes: Pick<HomeEndpoints, "addressOf">;
   bounds: { limitRemote(link: string | null): Promise<void> };
   events: Pick<Bus<RemoteEvents>, "subscribe">;
   /** The program that provides WireGuard interfaces if the kernel does not. */
@@ -66,6 +69,11 @@ export class RemoteInterface {
     return peers ?? [];
   }
 
+  /** Leads a peer to another endpoint. */
+  redirect(peer: Peer): Promise<void> {
+    return this.link.redirect(peer);
+  }
+
   /** Whether a report of the kernel is about this interface, and another program's doing. */
   mayHaveLost(link: string | null): boolean {
     const isOurs = link === null || link === this.link.name;
@@ -73,7 +81,7 @@ export class RemoteInterface {
   }
 
   private wanted(access: Access): WantedLink {
-    const { store, killSwitch, remote, wayIn } = this.deps;
+    const { store, killSwitch, remote, wayIn, homes } = this.deps;
     const privateKey = REMOTE_PRIVATE_KEY.read(store);
     if (privateKey === null) throw refused("own_key_lost");
     const hasIpv6 = killSwitch.network.ipv6 === "on";
@@ -82,11 +90,18 @@ export class RemoteInterface {
       port: access.port,
       addresses: ownAddresses(access).filter((each) => hasIpv6 || !isIpv6(each.replace(/\/.*/, ""))),
       mtu: wayIn.mtu,
-      peers: remote.peers.map(({ id, public_key, preshared_key }) => ({
-        publicKey: public_key,
-        presharedKey: preshared_key,
-        addresses: addressesOf(access, id),
-      })),
+      peers: [
+        ...remote.peers.map(({ id, public_key, preshared_key }) => ({
+          config: {
+            publicKey: public_key,
+            presharedKey: preshared_key,
+            allowedIps: addressesOf(access, id).map(prefixOf),
+          },
+          endpoint: null,
+          keepalive: 0,
+        })),
+        ...linkedIn(remote.homes).map((home) => homePeer(home, homes.addressOf(home))),
+      ],
     };
   }
 

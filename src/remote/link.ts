@@ -1,4 +1,4 @@
-import { type Address, familyOf, type Prefix, prefixOf } from "../base/address.ts";
+import { familyOf, type Prefix } from "../base/address.ts";
 import { MARK_MASK, REMOTE_MARK } from "../network/slot.ts";
 import type { Host } from "../system/host.ts";
 import { type AddressedLink, showAddresses } from "../system/ip.ts";
@@ -29,7 +29,7 @@ export interface WantedLink {
   /** With the lengths of their networks. */
   addresses: readonly Prefix[];
   mtu: number;
-  peers: readonly { publicKey: string; presharedKey: string; addresses: readonly Address[] }[];
+  peers: readonly Peer[];
 }
 
 /** The interface from which packets of remote devices come. */
@@ -73,6 +73,11 @@ export class RemoteLink {
     await this.links.close(this.name);
     this.isOurs = false;
     this.isClosed = true;
+  }
+
+  /** Leads a peer to another endpoint, which `apply` leaves as it is: peers may move. */
+  redirect(peer: Peer): Promise<void> {
+    return this.links.change(this.name, { listenPort: null, fwmark: null, removed: [], peers: [peer] });
   }
 
   /** The devices as WireGuard knows them; null without the interface, or if its program is too busy to answer. */
@@ -137,12 +142,12 @@ export class RemoteLink {
 
   private async change(told: InterfaceDump | null, wanted: WantedLink): Promise<void> {
     if (told === null) return;
-    const changes = changesFor(told, ownOf(wanted), peersOf(wanted));
+    const changes = changesFor(told, ownOf(wanted), wanted.peers);
     if (!isNone(changes)) await this.links.change(this.name, changes);
   }
 
   private configure(wanted: WantedLink): Promise<void> {
-    const [own, peers] = [ownOf(wanted), peersOf(wanted)];
+    const [own, { peers }] = [ownOf(wanted), wanted];
     return this.links.configure(this.name, {
       uapi: uapiText(own, peers),
       wg: { command: "setconf", text: setconfText(own, peers) },
@@ -162,12 +167,4 @@ function ownIn(told: InterfaceDump) {
 
 function ownOf({ privateKey, port }: WantedLink): Own {
   return { privateKey, fwmark: REMOTE_MARK, listenPort: port };
-}
-
-function peersOf({ peers }: WantedLink): Peer[] {
-  return peers.map(({ publicKey, presharedKey, addresses }) => ({
-    config: { publicKey, presharedKey, allowedIps: addresses.map(prefixOf) },
-    endpoint: null,
-    keepalive: 0,
-  }));
 }

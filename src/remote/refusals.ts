@@ -5,6 +5,10 @@ export const refused = refusals({
     remote_off: "remote access is off; to turn it on, type on the gateway: sudo portcullis remote on",
     remote_networks_taken: "no network of 10.0.0.0/8 is free for devices away from home",
     endpoint_missing: "{reason}",
+    link_overlaps:
+      "{prefix} of the other home is also here: {owner}. Two linked homes need different networks: give one of them another, such as 192.168.77.0/24, and link them again",
+    link_uncallable:
+      "neither home knows an address at which the other can call it; on one of them, type: sudo portcullis remote on --endpoint <name or address>",
     own_key_lost: "the gateway's own key for remote access is lost: turn it on again",
     port_forwarded:
       "port {port} of the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} leads to a device; remove that forward first, or give another: --port",
@@ -13,11 +17,24 @@ export const refused = refusals({
     provider_opens_none:
       "the provider of the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} opens no port: {reason}. If it forwards one that you have set on its site, give its number: --port",
   },
-  "not_found: name": { remote_unknown: "no device away from home has this name" },
+  "not_found: device": {
+    link_device_unknown: "no device of the LAN has this id",
+    link_device_unreached: "the other home does not reach it",
+  },
+  "not_found: name": {
+    link_unknown: "no link has this name; to list them: portcullis link",
+    remote_unknown: "no device away from home has this name",
+  },
   "bad_request: name": {
     remote_name_taken: "another device away from home has this name",
     remote_ids_taken:
       "schedules, rules or lists of names still name former devices with all addresses; remove some first",
+  },
+  "bad_request: code": {
+    link_code_invalid: "is not whole; it begins with home1_, and is one line",
+    link_known: "is from this gateway, or from a home that is linked already: remove that link first",
+    link_unasked: "answers no link that waits here; begin again: portcullis link add <name>",
+    link_named: "answers the link {name}, which has its name already",
   },
   "bad_request: public_key": {
     key_invalid: "must be a WireGuard key: 44 characters of base64",

@@ -11,7 +11,7 @@ import {
 import { checkerOf } from "../base/checker.ts";
 import { objectOf } from "../base/object.ts";
 import { listIn, Saved, SavedList } from "../base/saved.ts";
-import type { RemotePart } from "../killswitch/remote-part.ts";
+import type { HomePart, RemotePart } from "../killswitch/remote-part.ts";
 import { isTunnelName } from "../tunnel/name.ts";
 import { isKey } from "../wireguard/key-text.ts";
 import { addressesIn, gatewayIn, type Networks, numberOf } from "./networks.ts";
@@ -109,7 +109,12 @@ export function idOf(networks: Networks, number: number): Prefix {
 }
 
 /** What the kill switch must permit; null while nothing is. */
-export function partOf(link: string, access: Access | null, peers: readonly RemotePeer[]): RemotePart | null {
+export function partOf(
+  link: string,
+  access: Access | null,
+  peers: readonly RemotePeer[],
+  homes: readonly HomePart[] = [],
+): RemotePart | null {
   if (access === null || !access.on) return null;
   const { port, through, ipv4, ipv6 } = access;
   const devices = peers.map(({ id, lan }) => ({ id, lan, addresses: addressesOf(access, id) }));
@@ -120,5 +125,6 @@ export function partOf(link: string, access: Access | null, peers: readonly Remo
     addresses: gatewayIn(access),
     networks: [ipv4, ipv6],
     devices,
+    ...(homes.length > 0 && { homes }),
   };
 }

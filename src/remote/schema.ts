@@ -2,6 +2,7 @@ import { type Static, type TLiteral, Type } from "typebox";
 import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
 import { ROUTER_PROTOCOL_NAMES, type RouterProtocolName } from "../port-mapping/router-protocols.ts";
+import { CodeEndpoint, MAX_CODE_CHARACTERS } from "./home-code.ts";
 
 /** A remote device. */
 export const RemoteDevice = objectOf({
@@ -132,3 +133,63 @@ export interface RemoteChoice {
   endpoint: string | null;
   through: string | null;
 }
+
+/** A link to another home. */
+export const HomeLink = objectOf({
+  name: Type.String(),
+  state: enumOf(["waiting", "up", "down"], {
+    description: "waiting: its answer has not come yet; up: it was heard in the last three minutes",
+  }),
+  error: Type.Union([Type.String(), Type.Null()], {
+    description: "why nothing passes; null if nothing is known",
+  }),
+  code: Type.Union([Type.String(), Type.Null()], {
+    description: "what the other home still has to be given, as far as it is known here; it has no secrets",
+  }),
+  public_key: Type.Union([Type.String(), Type.Null()], { description: "of the other gateway" }),
+  endpoint: Type.Union([CodeEndpoint, Type.Null()], {
+    description: "where this gateway calls the other; null if only the other calls",
+  }),
+  prefixes: Type.Array(Type.String(), { description: "the other home's network" }),
+  devices: Type.Array(
+    objectOf({
+      id: Type.String(),
+      name: Type.String(),
+      addresses: Type.Array(Type.String(), { description: "at which it is reached; empty until it is seen" }),
+    }),
+    { description: "the devices here that the other home reaches; it reaches nothing else" },
+  ),
+  latest_handshake: Type.Union([Type.String(), Type.Null()], { description: "ISO 8601" }),
+  rx_bytes: Type.Integer({ description: "what the other home has sent" }),
+  tx_bytes: Type.Integer({ description: "what the gateway has sent to it" }),
+});
+export type HomeLink = Static<typeof HomeLink>;
+
+/** GET /api/links. */
+export const HomeLinks = objectOf({ links: Type.Array(HomeLink) });
+export type HomeLinks = Static<typeof HomeLinks>;
+
+/** POST /api/links. */
+export const NewHomeLink = objectOf({
+  name: Type.String({ minLength: 1, description: "what the other home is called here: 1 to 64 characters" }),
+});
+
+/** POST /api/links/take. */
+export const TakenHomeCode = objectOf({
+  code: Type.String({ maxLength: MAX_CODE_CHARACTERS, description: "from the other home" }),
+  name: Type.Optional(
+    Type.String({
+      minLength: 1,
+      description: "what the other home is called here (default: as its gateway calls itself)",
+    }),
+  ),
+});
+
+/** The answer of both. */
+export const NewHomeCode = objectOf({
+  name: Type.String(),
+  code: Type.Union([Type.String(), Type.Null()], {
+    description: "for the other home, to be taken there; null once both know each other",
+  }),
+});
+export type NewHomeCode = Static<typeof NewHomeCode>;

@@ -72,6 +72,7 @@ const RULES: Record<string, string[]> = {
     "priority 103 oif up0 suppress_prefixlength 7 lookup main",
     "priority 103 oif away0 suppress_prefixlength 7 lookup main",
     "priority 104 to 192.168.7.0/24 lookup main",
+    "priority 104 from 192.168.66.0/24 iif up0 unreachable",
     "priority 104 to 192.168.8.0/24 lookup main",
     "priority 105 lookup 20556",
   ],

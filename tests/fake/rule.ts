@@ -46,12 +46,13 @@ function attributesOf(text: string): ShownRule {
 }
 
 function readRule(text: string): ShownRule {
-  const { priority, to, fwmark, iif, oif, ipproto, sport, dport, lookup, suppress_prefixlength } =
+  const { priority, from, to, fwmark, iif, oif, ipproto, sport, dport, lookup, suppress_prefixlength } =
     selectors(text);
   const [, action] = /\b(unreachable|blackhole|prohibit)$/.exec(text) ?? [];
   return {
     ...(priority === undefined ? {} : { priority: Number(priority) }),
-    ...prefixIn(to),
+    ...prefixIn("src", from),
+    ...prefixIn("dst", to),
     ...markIn(fwmark),
     ...(iif === undefined ? {} : { iif }),
     ...(oif === undefined ? {} : { oif }),
@@ -72,11 +73,11 @@ function selectors(text: string): Record<string, string | undefined> {
 }
 
 /** A single address is printed without its length. */
-function prefixIn(text: string | undefined): { dst?: string; dstlen?: number } {
-  const [dst, length] = text?.split("/") ?? [];
-  if (dst === undefined) return {};
-  const whole = length === undefined || Number(length) === (dst.includes(":") ? 128 : 32);
-  return { dst, ...(whole ? {} : { dstlen: Number(length) }) };
+function prefixIn(end: "src" | "dst", text: string | undefined): ShownRule {
+  const [address, length] = text?.split("/") ?? [];
+  if (address === undefined) return {};
+  const whole = length === undefined || Number(length) === (address.includes(":") ? 128 : 32);
+  return { [end]: address, ...(whole ? {} : { [`${end}len`]: Number(length) }) };
 }
 
 /** `ip` prints mark and mask apart. */

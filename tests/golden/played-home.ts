@@ -4,7 +4,8 @@ import { nextTurn } from "../../src/base/queue.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import { runBridge } from "../../src/mqtt/start.ts";
 import { MqttStatus } from "../../src/mqtt/status.ts";
-import { ip } from "../fake/address.ts";
+import { formatCode } from "../../src/remote/home-code.ts";
+import { cidr, ip } from "../fake/address.ts";
 import type { Home } from "../http/home.ts";
 import { SecureHome } from "../http/secure-home.ts";
 import { type Listener, listenTo } from "../http/socket.ts";
@@ -18,6 +19,11 @@ const CAMERA = "02:00:00:00:00:30" as Mac;
 const CONSOLE = "02:00:00:00:00:40" as Mac;
 const MINUTE_MS = 60_000;
 const STEP_MS = 1_000;
+/** Of a home whose gateway calls this one. */
+const PARENTS_CODE = formatCode({
+  ...{ id: "0123456789abcdef", isAnswer: false, key: "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=" },
+  ...{ name: "parents", endpoint: null, prefixes: [cidr("192.168.66.0/24"), cidr("fd66::/64")] },
+});
 const PHONE_KEY = "HIgo9xNzJMWLKASShiTqIybxZ0U3wGLiUeJ1PKf8ykw=";
 const NARROW_KEY = "kV2qCLqPc1QbL1c3ycUAiYwnDFgYhDjAvRCFGoC7gjo=";
 const OFFICE_KEY = "dQVTvAzmpyzcdBcR1xBGZDQUkRbSwZrF6TQF5iIfBTE=";
@@ -91,6 +97,8 @@ const STEPS: readonly Step[] = [
   ["POST", "/api/remote/devices", { name: "Phone", public_key: PHONE_KEY, exit: "amsterdam" }],
   ["PUT", "/api/settings", { failover: true, quality: { every_seconds: 30 }, line: { down: 100, up: 40 } }],
   ["POST", "/api/notifications", { name: "phone", address: "ntfy://ntfy.sh/golden" }],
+  ["POST", "/api/links/take", { code: PARENTS_CODE, name: "Parents" }],
+  ["PUT", `/api/links/Parents/devices/${TV}`],
 ];
 
 /** Asked without a body. What only root's own HTTPS tells is asked by it, too. */
@@ -102,6 +110,7 @@ export const QUESTIONS = [
     "schedules",
     "forwards",
     "remote",
+    "links",
     "network",
     "killswitch",
     "checks",

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import type { Address } from "../../src/base/address.ts";
 import { Connections, isOver } from "../../src/killswitch/connections.ts";
 import { DESTINATION_ZONE, zoneOf } from "../../src/killswitch/direct.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
@@ -397,4 +398,16 @@ describe("a look for a change that somebody waits for", () => {
     await host.pass(20);
     expect(host.connections).toEqual([]);
   });
+});
+
+test("one of another home is over once its device may no longer be reached, and what begins here goes on", () => {
+  const policy = POLICIES.homes;
+  const [nas, tv] = [ip("192.168.7.20"), ip("192.168.7.21")];
+  const from = (source: Address, destination: Address) => {
+    const { original, reply, ...rest } = outward(source);
+    const ends = { original: { ...original, destination }, reply: { ...reply, source: destination } };
+    return isOver({ ...rest, ...ends, zone: 0 }, policy, () => null, []);
+  };
+  expect([from(ip("192.168.66.10"), nas), from(ip("192.168.66.10"), tv)]).toEqual([false, true]);
+  expect([from(ip("192.168.77.10"), nas), from(tv, ip("192.168.66.10"))]).toEqual([true, false]);
 });

@@ -13,6 +13,7 @@ import {
   type Policy,
   type PolicyPart,
 } from "../../src/killswitch/policy.ts";
+import type { RemotePart } from "../../src/killswitch/remote-part.ts";
 import { withMeshes } from "../../src/network/entrances.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
 import type { LanRoute } from "../../src/network/lan-routes.ts";
@@ -331,6 +332,15 @@ export const POLICIES = {
   ),
   /** Remote devices, by the uplink: one that may not reach the LAN, one that is blocked. */
   remote: remotePolicy(null),
+  /** The same with two other homes, one of which may reach a device. */
+  homes: remotePolicy(null, "main", [
+    {
+      name: "parents",
+      prefixes: cidrs("192.168.66.0/24", "fd00:66aa::/64"),
+      reaches: ips("192.168.7.20", "fd00:7::20"),
+    },
+    { name: "cabin", prefixes: cidrs("192.168.77.0/24"), reaches: [] },
+  ]),
   /** The same with two that leave by the uplink, one of which may not reach the LAN. */
   "remote-direct": remotePolicy(null, "direct"),
   /** The same by a tunnel, on one cable. */
@@ -424,7 +434,11 @@ function onOneCable(policy: Policy): Policy {
 }
 
 /** Remote devices; with `direct` two more, of which one may reach the LAN. */
-function remotePolicy(through: string | null, others: "main" | "direct" = "main"): Policy {
+function remotePolicy(
+  through: string | null,
+  others: "main" | "direct" = "main",
+  homes?: RemotePart["homes"],
+): Policy {
   const device = (number: number, lan: boolean) => ({
     id: cidr(`10.200.7.${number}/32`),
     addresses: ips(`10.200.7.${number}`, `fd00:200::${number}`),
@@ -460,6 +474,7 @@ function remotePolicy(through: string | null, others: "main" | "direct" = "main"
               device(4, true),
               ...(others === "main" ? [] : [device(5, true), device(6, false)]),
             ],
+            ...(homes && { homes }),
           },
         },
       ],

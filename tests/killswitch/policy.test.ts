@@ -2,7 +2,9 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Mac } from "../../src/base/mac.ts";
 import { mergedPolicy, type PolicyPart } from "../../src/killswitch/policy.ts";
-import { ips } from "../fake/address.ts";
+import type { RemotePart } from "../../src/killswitch/remote-part.ts";
+import type { HostNetwork } from "../../src/network/host-network.ts";
+import { cidrs, ips } from "../fake/address.ts";
 import { EXEMPTION, FIRST, FURTHER, forward, LOOKUP, NETWORK, POLICIES } from "./example.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
@@ -149,4 +151,22 @@ describe("the policy of a home with networks", () => {
     expect([port(FIRST, "192.168.7.20"), port(FURTHER, "192.168.7.20")]).toEqual([["wg0"], []]);
     expect([port(FIRST, "10.5.0.9"), port(FURTHER, "10.5.0.9")]).toEqual([[], ["wg2"]]);
   });
+});
+
+test("a home is left out while something else here has addresses of its network", () => {
+  const { homes = [], ...rest } = POLICIES.homes.remote ?? {};
+  const networks = cidrs("10.200.7.0/24", "fd00:200::/64");
+  const part = { ...rest, networks, homes } as unknown as RemotePart;
+  const namesOn = (network: HostNetwork, more: readonly [string, PolicyPart][] = []) =>
+    mergedPolicy(
+      new Map<string, PolicyPart>([["REMOTE", { remote: part }], ...more]),
+      network,
+    ).remote?.homes?.map(({ name }) => name);
+  const onLan = (prefix: string) => ({
+    ...NETWORK,
+    lans: [...NETWORK.lans, { interface: "lan2", prefixes: cidrs(prefix) }],
+  });
+  expect(namesOn(NETWORK)).toEqual(["parents", "cabin"]);
+  expect(namesOn(onLan("192.168.66.128/25"))).toEqual(["cabin"]);
+  expect(namesOn({ ...NETWORK, uplinkPrefixes: cidrs("192.168.0.0/16") })).toEqual([]);
 });

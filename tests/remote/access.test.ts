@@ -65,6 +65,7 @@ function world() {
       exitOf: () => "main",
       roster: { isOnline: () => false, hasPrefixIn: () => false },
       remoteChanged: () => {},
+      ...{ keep: () => {}, onChange: () => {} },
     },
   };
   const ran: string[] = [];

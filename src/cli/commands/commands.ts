@@ -8,7 +8,7 @@ import { addDnsCommand } from "./dns.ts";
 import { addCheckCommand, addHistoryCommand, addHttpsCommand, addLogsCommand } from "./gateway.ts";
 import { addInstallCommands } from "./installation.ts";
 import { addCompletion, addLicenses } from "./program.ts";
-import { addRemoteCommands } from "./remote.ts";
+import { addLinkCommands, addRemoteCommands } from "./remote.ts";
 import { addDirectCommand, addNotifyCommand, addQueriesCommand, addTokenCommands } from "./root.ts";
 import { addScheduleCommands } from "./schedules.ts";
 import { addServerCommands, addServersUpdate } from "./servers.ts";
@@ -28,6 +28,7 @@ export function addCommands(program: Command, addKillSwitch: () => void): void {
     Gateway: [
       addForwardCommands,
       addRemoteCommands,
+      addLinkCommands,
       addHistoryCommand,
       addCheckCommand,
       addHttpsCommand,

@@ -51,6 +51,46 @@ export function addRemoteCommands(program: Command): void {
   );
 }
 
+const loadLinks = () => import("../links.ts");
+
+/** Links to other homes. The codes by which two learn of each other have no secrets. */
+export function addLinkCommands(program: Command): void {
+  const link = command(
+    program,
+    "link",
+    "link this home to another one with a Portcullis, or list the links and what each reaches here",
+  ).enablePositionalOptions();
+  const home = "what the other home is called here, such as parents";
+  apiCommand(link, async (api) => (await loadLinks()).listLinks(api));
+  apiCommand(
+    command(link, "add", "begin a link, and print the code for the other home").argument("<name>", home),
+    async (api, [name = ""]) => (await loadLinks()).addLink(api, name),
+  );
+  apiCommand(
+    command(link, "take", "take the code of the other home, and print what must go back, if anything")
+      .argument("<code>", "the line that was printed there")
+      .argument("[name]", `${home} (default: as its gateway calls itself)`),
+    async (api, [code = "", name]) => (await loadLinks()).takeLink(api, code, name),
+  );
+  for (const [action, summary] of [
+    ["allow", "let the other home reach a device here"],
+    ["deny", "no longer let it reach that device"],
+  ] as const)
+    apiCommand(
+      command(link, action, summary)
+        .argument("<name>", "the link")
+        .argument("<device>", "the device's id or its name"),
+      async (api, words) => (await loadLinks()).changeReach(api, words, action),
+    );
+  apiCommand(
+    command(link, "remove", "end a link: the other home reaches nothing any more").argument(
+      "<name>",
+      "the link",
+    ),
+    async (api, [name = ""]) => (await loadLinks()).removeLink(api, name),
+  );
+}
+
 /** The flag --port is for devices here, and not for the HTTP interface, so these commands take no other setting. */
 function rootCommand<Flags extends object = object>(
   on: Command,

@@ -1,0 +1,88 @@
+import { type Static, Type } from "typebox";
+import {
+  addressOf,
+  isLinkLocal,
+  isPrivatePrefix,
+  networkOf,
+  type Prefix,
+  parsePrefix,
+} from "../base/address.ts";
+import { checkerOf } from "../base/checker.ts";
+import { objectOf } from "../base/object.ts";
+import { isKey } from "../wireguard/key-text.ts";
+import { refused } from "./refusals.ts";
+import { isEndpointHost } from "./saved.ts";
+
+/** A home has a few networks, in two families. */
+export const MAX_HOME_PREFIXES = 16;
+export const CODE_ID = "^[0-9a-f]{16}$";
+const ID_BYTES = 8;
+/** Of the longest code that `formatCode` makes. */
+export const MAX_CODE_CHARACTERS = 4_000;
+
+export const CodeEndpoint = objectOf({
+  host: Type.String({ maxLength: 253 }),
+  port: Type.Integer({ minimum: 1, maximum: 65_535 }),
+});
+
+const Content = objectOf({
+  /** The answer has that of the first code. */
+  id: Type.String({ pattern: CODE_ID }),
+  isAnswer: Type.Boolean(),
+  key: Type.String({ maxLength: 44 }),
+  /** What the gateway calls itself; empty in an answer, which is for a link that has a name. */
+  name: Type.String({ maxLength: 128 }),
+  endpoint: Type.Union([CodeEndpoint, Type.Null()]),
+  prefixes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: MAX_HOME_PREFIXES }),
+});
+
+/** What one home tells the other. None of it is secret: the private keys stay where they are. */
+export type HomeCode = Omit<Static<typeof Content>, "prefixes"> & { prefixes: readonly Prefix[] };
+
+/** One word, which a double click selects. */
+const FORM = /^home1_([A-Za-z0-9_-]+)$/;
+const contents = checkerOf(Content);
+
+export function formatCode(code: HomeCode): string {
+  const bytes = new TextEncoder().encode(JSON.stringify(code));
+  return `home1_${bytes.toBase64({ alphabet: "base64url", omitPadding: true })}`;
+}
+
+/** Throws `bad_request` for what no gateway has made. */
+export function parseCode(text: string): HomeCode {
+  const [, encoded] = FORM.exec(text.trim()) ?? [];
+  const content = encoded === undefined ? null : contents.read(decoded(encoded));
+  if (content === null) throw refused("link_code_invalid");
+  const { key, endpoint } = content;
+  const prefixes = homePrefixesIn(content.prefixes);
+  if (!isKey(key) || !isCallable(endpoint) || prefixes === null) throw refused("link_code_invalid");
+  return { ...content, prefixes };
+}
+
+/** Null if one is no network of a home: a code could claim the internet. */
+export function homePrefixesIn(texts: readonly string[]): Prefix[] | null {
+  const prefixes = texts.flatMap((text) => parsePrefix(text) ?? []).filter(isOfHome);
+  return prefixes.length === texts.length ? prefixes : null;
+}
+
+export function isOfHome(prefix: Prefix): boolean {
+  const isLinkOnly = isLinkLocal(addressOf(prefix)) || prefix.startsWith("169.254.");
+  return isPrivatePrefix(prefix) && !isLinkOnly && networkOf(prefix) === prefix;
+}
+
+export function isCallable(endpoint: Static<typeof CodeEndpoint> | null): boolean {
+  return endpoint === null || isEndpointHost(endpoint.host);
+}
+
+export function newCodeId(): string {
+  return crypto.getRandomValues(new Uint8Array(ID_BYTES)).toHex();
+}
+
+function decoded(encoded: string): string | null {
+  try {
+    const bytes = Uint8Array.fromBase64(encoded, { alphabet: "base64url" });
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,70 @@
+import { type Static, Type } from "typebox";
+import type { Prefix } from "../base/address.ts";
+import { type Mac, parseMac } from "../base/mac.ts";
+import { Name } from "../base/name.ts";
+import { objectOf } from "../base/object.ts";
+import { listIn, SavedList } from "../base/saved.ts";
+import { formatEndpoint } from "../wireguard/config-text.ts";
+import { isKey } from "../wireguard/key-text.ts";
+import { CODE_ID, CodeEndpoint, homePrefixesIn, isCallable, MAX_HOME_PREFIXES } from "./home-code.ts";
+
+/** Each device that a home may reach is in some rules of the firewall. */
+export const MAX_REACHED = 64;
+
+const StoredHome = objectOf({
+  name: Name,
+  /** Of the codes by which both homes learned of each other. */
+  id: Type.String({ pattern: CODE_ID }),
+  /** Whether the first of the two codes was made here. */
+  offered: Type.Boolean(),
+  /** Of the other gateway; null until its answer has come. */
+  public_key: Type.Union([Type.String(), Type.Null()]),
+  endpoint: Type.Union([CodeEndpoint, Type.Null()]),
+  prefixes: Type.Array(Type.String(), { maxItems: MAX_HOME_PREFIXES }),
+  /** The devices here that it may reach. */
+  devices: Type.Array(Type.String(), { maxItems: MAX_REACHED }),
+});
+
+/** Another home, whose gateway is a peer of the interface of remote devices. */
+export type Home = Omit<Static<typeof StoredHome>, "prefixes" | "devices"> & {
+  prefixes: readonly Prefix[];
+  devices: readonly Mac[];
+};
+
+/** One that has answered. */
+export type LinkedHome = Home & { public_key: string };
+
+const storedHomes = listIn(StoredHome);
+
+export const HOMES = new SavedList<Home>({
+  key: "homes",
+  what: "link to another home",
+  max: 16,
+  maxCharacters: 3_000,
+  entriesIn: (text) => storedHomes(text).flatMap(homeIn),
+  format: JSON.stringify,
+  nameOf: ({ name }) => name,
+  claimOf: ({ id, public_key }) => public_key ?? id,
+  wordsOf: ({ public_key, endpoint, prefixes, devices }) =>
+    public_key === null
+      ? "has not answered"
+      : [
+          prefixes.join(", "),
+          ...(endpoint === null ? [] : [`at ${formatEndpoint(endpoint.host, endpoint.port)}`]),
+          `reaches ${devices.length === 0 ? "nothing" : devices.join(", ")}`,
+        ].join("; "),
+});
+
+/** Those that have answered: only they can come in. */
+export function linkedIn(homes: readonly Home[]): LinkedHome[] {
+  return homes.filter((home): home is LinkedHome => home.public_key !== null);
+}
+
+/** What is not whole is left out: half a home could be another one. */
+function homeIn(kept: Static<typeof StoredHome>): Home[] {
+  const { public_key, endpoint } = kept;
+  const prefixes = homePrefixesIn(kept.prefixes);
+  const hasKey = public_key === null || isKey(public_key);
+  if (!hasKey || !isCallable(endpoint) || prefixes === null) return [];
+  return [{ ...kept, prefixes, devices: kept.devices.flatMap((each) => parseMac(each) ?? []) }];
+}

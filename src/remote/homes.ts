@@ -1,0 +1,238 @@
+import type { Alarm } from "../base/alert.ts";
+import { without } from "../base/decision.ts";
+import { type Mac, parseMac } from "../base/mac.ts";
+import { nameIn } from "../base/name.ts";
+import type { Devices } from "../devices/devices.ts";
+import { Addresses } from "../forwards/addresses.ts";
+import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { Store } from "../store/store.ts";
+import type { Host } from "../system/host.ts";
+import type { InterfacePeer } from "../wireguard/interface.ts";
+import type { Decided, RemoteDevices } from "./devices.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { formatCode, type HomeCode, isOfHome, newCodeId, parseCode } from "./home-code.ts";
+import { HOMES, type Home, MAX_REACHED } from "./home-record.ts";
+import { gatewayKey } from "./identity.ts";
+import { refused } from "./refusals.ts";
+import type { HomeLink, HomeLinks, NewHomeCode } from "./schema.ts";
+
+interface Deps {
+  host: Host;
+  store: Store;
+  killSwitch: KillSwitch;
+  devices: Devices;
+  remote: RemoteDevices;
+  wayIn: { readonly endpoint: Endpoint | null; readonly fault: string | null };
+  /** As WireGuard knows them. */
+  peers: () => Promise<readonly InterfacePeer[]>;
+  /** Changes run one after another; each resolves once it is saved and in force. */
+  change: (edit: (decided: Decided) => Decided) => Promise<void>;
+  /** The gateway's own name, as the other home is told it. */
+  hostname: string;
+  alarm: Alarm;
+}
+
+/** WireGuard begins anew by then while packets pass, and its keepalives do. */
+const ALIVE_MS = 180_000;
+
+/**
+ * Other homes, whose gateways are peers of the interface of remote devices. Each home decides which of its devices the
+ * other reaches. They learn of each other by two codes without secrets, one in each direction.
+ */
+export class Homes {
+  private readonly addresses: Addresses;
+  /** The addresses that are permitted. */
+  private reached = new Map<Mac, readonly string[]>();
+
+  constructor(private readonly deps: Deps) {
+    const { host, devices, killSwitch, remote } = deps;
+    this.addresses = new Addresses({
+      host,
+      seen: (device) => devices.roster.addressesOf(device),
+      isOthers: (device, address) => ![null, device].includes(devices.roster.ownerOf(address) as Mac | null),
+      lans: () => openLans(killSwitch),
+    });
+    remote.addressesAtHome = (device) => this.addresses.of(device);
+    devices.keep((mac) => this.devices.includes(mac));
+    devices.onChange(() => void this.look());
+  }
+
+  async list(): Promise<HomeLinks> {
+    const peers = await this.deps.peers();
+    return { links: this.deps.remote.homes.map((home) => this.rowOf(home, peers)) };
+  }
+
+  /** Begins a link: the code is for the other home, whose answer comes back. */
+  async add(name: string): Promise<NewHomeCode> {
+    const home = {
+      ...{ name: this.freeName(nameIn("name", name)), id: newCodeId(), offered: true },
+      ...{ public_key: null, endpoint: null, prefixes: [], devices: [] },
+    };
+    await this.deps.change((decided) => ({ ...decided, homes: [...decided.homes, home] }));
+    return { name: home.name, code: this.codeOf(home) };
+  }
+
+  /** Takes the code of the other home: the first of the two, or its answer to the one from here. */
+  async take(text: string, name: string | null): Promise<NewHomeCode> {
+    const code = parseCode(text);
+    const home = code.isAnswer ? this.answered(code, name) : this.offered(code, name);
+    this.assertApart(code);
+    await this.deps.change((decided) => ({
+      ...decided,
+      homes: [...decided.homes.filter(({ id }) => id !== home.id), home],
+    }));
+    this.deps.alarm("remote_changed", { what: "linked", device: home.name });
+    return { name: home.name, code: code.isAnswer ? null : this.codeOf(home) };
+  }
+
+  /** Lets the other home reach a device here, or no longer. */
+  async reach(name: string, text: string, may: boolean): Promise<void> {
+    const { id, devices } = this.named(name);
+    const device = parseMac(text);
+    if (device === null || (may && !this.deps.devices.roster.macs.includes(device)))
+      throw refused("link_device_unknown");
+    if (may && devices.length >= MAX_REACHED && !devices.includes(device))
+      throw refused("limit_reached", { field: "device", of: "devices", max: MAX_REACHED });
+    const others = devices.filter((each) => each !== device);
+    if (!may && others.length === devices.length && this.deps.remote.decision.isSaved)
+      throw refused("link_device_unreached");
+    await this.deps.change((decided) => ({
+      ...decided,
+      homes: decided.homes.map((home) =>
+        home.id === id ? { ...home, devices: may ? [...others, device] : others } : home,
+      ),
+    }));
+  }
+
+  /** Ends the link here; the other home finds nobody any more. */
+  async remove(name: string): Promise<void> {
+    const { remote, change, alarm } = this.deps;
+    const { id } = this.named(name, remote.decision.saved.homes);
+    await change((decided) => {
+      const homes = without(decided.homes, (home) => home.id === id);
+      return homes === null ? decided : { ...decided, homes };
+    }).finally(() => {
+      if (!remote.homes.some((home) => home.id === id))
+        alarm("remote_changed", { what: "unlinked", device: name });
+    });
+  }
+
+  /** Devices may have other addresses, or none. */
+  private async look(): Promise<void> {
+    const reached = new Map(this.devices.map((device) => [device, this.addresses.of(device)]));
+    if (Bun.deepEquals(reached, this.reached)) return;
+    this.reached = reached;
+    await this.deps.remote.addressesChanged().catch(() => {
+      this.reached = new Map();
+    });
+  }
+
+  private get devices(): Mac[] {
+    return [...new Set(this.deps.remote.homes.flatMap(({ devices }) => devices))];
+  }
+
+  private offered({ id, key, endpoint, prefixes, name: suggested }: HomeCode, name: string | null): Home {
+    const { remote, store, wayIn } = this.deps;
+    if (remote.homes.some((home) => home.id === id || home.public_key === key) || key === gatewayKey(store))
+      throw refused("link_known");
+    if (endpoint === null && wayIn.endpoint === null) throw refused("link_uncallable");
+    const free = this.freeName(nameIn("name", name ?? suggested));
+    return { name: free, id, offered: false, public_key: key, endpoint, prefixes, devices: [] };
+  }
+
+  private answered({ id, key, endpoint, prefixes }: HomeCode, name: string | null): Home {
+    const { remote, wayIn } = this.deps;
+    const home = remote.homes.find((each) => each.id === id && each.offered);
+    if (home === undefined || home.public_key !== null) throw refused("link_unasked");
+    if (name !== null && name !== home.name) throw refused("link_named", { name: home.name });
+    if (remote.homes.some((each) => each.public_key === key)) throw refused("link_known");
+    if (endpoint === null && wayIn.endpoint === null) throw refused("link_uncallable");
+    return { ...home, public_key: key, endpoint, prefixes };
+  }
+
+  /** What has one of its addresses here would be sent to the other home. */
+  private assertApart({ prefixes }: HomeCode): void {
+    const { killSwitch } = this.deps;
+    for (const prefix of prefixes) {
+      const owner = killSwitch.ownerOf(prefix) ?? killSwitch.wayTo(prefix).overlap;
+      if (owner !== null) throw refused("link_overlaps", { prefix, owner });
+    }
+  }
+
+  private codeOf({ id, offered }: Pick<Home, "id" | "offered">): string {
+    const { wayIn, store, hostname } = this.deps;
+    const endpoint = wayIn.endpoint;
+    return formatCode({
+      ...{ id, isAnswer: !offered, key: gatewayKey(store) ?? "", name: offered ? hostname : "" },
+      endpoint: endpoint === null ? null : { host: endpoint.host, port: endpoint.port },
+      prefixes: this.prefixes,
+    });
+  }
+
+  /** Those of the networks that may use the page. The others take no part. */
+  private get prefixes() {
+    const { killSwitch } = this.deps;
+    const own = openLans(killSwitch)
+      .flatMap((lan) => lan.prefixes)
+      .filter(isOfHome);
+    return [...new Set(own)].filter((prefix) => killSwitch.network.ipv6 === "on" || !prefix.includes(":"));
+  }
+
+  private freeName(name: string): string {
+    const { homes } = this.deps.remote;
+    if (homes.length >= HOMES.max)
+      throw refused("limit_reached", { field: "name", of: "links", max: HOMES.max });
+    if (homes.some((home) => isSameName(home.name, name))) throw refused("name_exists", { name });
+    return name;
+  }
+
+  private named(name: string, homes = this.deps.remote.homes): Home {
+    const found = homes.find((home) => isSameName(home.name, name));
+    if (found === undefined) throw refused("link_unknown");
+    return found;
+  }
+
+  private rowOf(home: Home, peers: readonly InterfacePeer[]): HomeLink {
+    const peer = peers.find(({ publicKey }) => publicKey === home.public_key);
+    const { name, public_key, endpoint, prefixes, offered } = home;
+    const heard = peer?.latestHandshake ?? 0;
+    const { devices, host } = this.deps;
+    const isAlive = heard > 0 && host.now() - heard < ALIVE_MS;
+    return {
+      name,
+      state: public_key === null ? "waiting" : isAlive ? "up" : "down",
+      error: this.faultOf(home),
+      code: offered && public_key !== null ? null : heard > 0 ? null : this.codeOf(home),
+      public_key,
+      endpoint,
+      prefixes: [...prefixes],
+      devices: home.devices.map((id) => ({
+        id,
+        name: devices.nameOf(id) ?? "",
+        addresses: [...this.addresses.of(id)],
+      })),
+      latest_handshake: heard === 0 ? null : new Date(heard).toISOString(),
+      rx_bytes: peer?.rxBytes ?? 0,
+      tx_bytes: peer?.txBytes ?? 0,
+    };
+  }
+
+  /** Why nothing passes, as far as it is known here. */
+  private faultOf({ name, public_key, endpoint }: Home): string | null {
+    const { killSwitch, remote, wayIn } = this.deps;
+    if (remote.access?.on !== true) return "remote access is off";
+    if (public_key === null) return null;
+    if (killSwitch.remote?.homes?.some((home) => home.name === name) !== true)
+      return "something else here has addresses of its network, such as a new network of the LAN, or the kill switch is off";
+    return endpoint === null ? wayIn.fault : null;
+  }
+}
+
+/** A mesh has links of its own. */
+function openLans({ served }: Pick<KillSwitch, "served">) {
+  return served.filter(({ mesh }) => !mesh);
+}
+
+function isSameName(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
+}

@@ -1,0 +1,73 @@
+import { expect, test } from "bun:test";
+import { formatCode, type HomeCode, parseCode } from "../../src/remote/home-code.ts";
+import { HOMES, type Home, linkedIn } from "../../src/remote/home-record.ts";
+import { generateKeyPair } from "../../src/wireguard/key.ts";
+import { cidrs } from "../fake/address.ts";
+
+const CODE: HomeCode = {
+  ...{ id: "0123456789abcdef", isAnswer: false, key: generateKeyPair().publicKey, name: "Küche" },
+  endpoint: { host: "home.example.org", port: 51_820 },
+  prefixes: cidrs("192.168.66.0/24", "fd66::/64"),
+};
+const HOME: Home = {
+  ...{ name: "parents", id: CODE.id, offered: true, public_key: CODE.key, endpoint: CODE.endpoint },
+  ...{ prefixes: CODE.prefixes, devices: [] },
+};
+const coded = (change: object) => formatCode({ ...CODE, ...change } as HomeCode);
+
+test("a code is one word, and is read as it was written", () => {
+  expect(formatCode(CODE)).toMatch(/^home1_[\w-]+$/);
+  expect(parseCode(`  ${formatCode(CODE)}\n`)).toEqual(CODE);
+  expect(parseCode(coded({ endpoint: null }))).toEqual({ ...CODE, endpoint: null });
+});
+
+test("a code that is not whole, or claims what is not a home's, is refused", () => {
+  for (const text of [
+    "",
+    formatCode(CODE).slice(0, -2),
+    formatCode(CODE).replace("home1_", "home2_"),
+    "home1_gA",
+    coded({ key: "x" }),
+    coded({ more: 1 }),
+    coded({ id: "1" }),
+    coded({ endpoint: { host: "a b", port: 1 } }),
+    coded({ endpoint: { host: "home.example.org", port: 0 } }),
+    ...[
+      "0.0.0.0/0",
+      "::/0",
+      "8.8.8.0/24",
+      "192.168.66.1/24",
+      "169.254.0.0/16",
+      "fe80::/64",
+      "2001:db8::/64",
+      "x",
+    ].map((prefix) => coded({ prefixes: [prefix] })),
+    coded({ prefixes: Array.from({ length: 17 }, (_, at) => `10.0.${at}.0/24`) }),
+  ])
+    expect(() => parseCode(text)).toThrow("code: is not whole");
+});
+
+test("a link is kept as it was written; one that is not whole is left out, and no two have one gateway", () => {
+  const text = HOMES.format([HOME]);
+  expect(HOMES.parse(text)).toEqual([HOME]);
+  expect(HOMES.isValid(text)).toBe(true);
+  const odd = [
+    { ...HOME, name: "a/b" },
+    { ...HOME, name: "other" },
+    { ...HOME, name: "key", public_key: "x" },
+    { ...HOME, name: "net", public_key: generateKeyPair().publicKey, prefixes: ["0.0.0.0/0"] },
+    { ...HOME, name: "host", public_key: generateKeyPair().publicKey, endpoint: { host: "a b", port: 1 } },
+  ];
+  expect(HOMES.parse(JSON.stringify([HOME, ...odd]))).toEqual([HOME]);
+});
+
+test("a home that has not answered is no peer", () => {
+  const waiting = { ...HOME, public_key: null, prefixes: [] };
+  expect(linkedIn([waiting, HOME]).map(({ public_key }) => public_key)).toEqual([CODE.key]);
+  expect(HOMES.changes(null, HOMES.format([waiting]))).toMatchObject([
+    { what: "link to another home", name: "parents", after: "has not answered" },
+  ]);
+  expect(HOMES.changes(null, HOMES.format([HOME]))).toMatchObject([
+    { after: "192.168.66.0/24, fd66::/64; at home.example.org:51820; reaches nothing" },
+  ]);
+});
