@@ -45,6 +45,7 @@ import {
   memoryFinding,
   versionFinding,
 } from "./machine.ts";
+import { meshFinding } from "./mesh.ts";
 import {
   ipv6Finding,
   lanFinding,
@@ -192,6 +193,7 @@ export class Checkup {
       ),
       item("lan", async () => lanFinding(await network(), await inside())),
       item("networks", () => (devices ? networksFinding(devices.networks.list()) : null)),
+      item("mesh", async () => meshFinding(host, await network(), settings.mesh, await inside())),
       item("dhcp", () => dhcpFinding(host, settings, network)),
       item("other_routers", async () => otherRoutersFinding(host, await network(), otherRouters)),
       item("resolver", () => resolverFinding(host)),

@@ -49,6 +49,23 @@ export const FINDINGS = {
   networks: {
     text: "{exits}; {open, select, none {nothing passes between them} other {{open} reach each other}}{closed, select, none {} other {; without the gateway's page: {closed}}}",
   },
+  mesh: { text: "{meshes}; what comes in by them leaves by exits only" },
+  mesh_missing: {
+    text: "{link} is not there, or has no address that tells those of its devices",
+    advice: "Start the mesh, or correct the setting --mesh.",
+  },
+  mesh_closed: {
+    text: "nothing comes in by {link} with addresses of {prefix}, because a tunnel or another interface has such addresses, too",
+    advice: "Give one of them other addresses.",
+  },
+  mesh_marks: {
+    text: "a routing rule of another program takes the gateway's marks for its own: {rule}",
+    advice: "Give that program another mark.",
+  },
+  mesh_dns: {
+    text: "this machine asks the mesh's resolver {resolver}, which the gateway does not use for its servers' names",
+    advice: "Turn it off: sudo tailscale set --accept-dns=false",
+  },
   version_replaced: {
     text: "{version} still runs, but its file has been replaced",
     advice: "Start the new one: {command}. The tunnel stays up meanwhile.",

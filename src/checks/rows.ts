@@ -22,6 +22,7 @@ export const CHECKS = {
   uplink: { title: "Uplink" },
   lan: { title: "LAN" },
   networks: { title: "Networks of the LAN" },
+  mesh: { title: "Meshes" },
   dhcp: { title: "DHCP server" },
   other_routers: { title: "Other routers on the LAN" },
   resolver: { title: "Resolver for server names" },

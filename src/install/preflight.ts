@@ -102,8 +102,15 @@ async function assertPort(
 }
 
 /** Problems that do not prevent an installation. */
-export function warningsFor({ droppingChains, interfaces, network }: Machine, { lan }: Settings): string[] {
-  const missing = lan.filter((name) => !interfaces.includes(name));
+export function warningsFor(
+  { droppingChains, interfaces, network }: Machine,
+  { lan, mesh }: Settings,
+): string[] {
+  const named = [
+    ...lan.map((name) => ({ name, what: "LAN" })),
+    ...mesh.map((name) => ({ name, what: "a mesh" })),
+  ];
+  const missing = named.filter(({ name }) => !interfaces.includes(name));
   return [
     ...network.remarks.map((remark) => `${remark}.`),
     ...(droppingChains.length === 0
@@ -111,7 +118,9 @@ export function warningsFor({ droppingChains, interfaces, network }: Machine, { 
       : [
           `another firewall drops packets by policy (${droppingChains.join(", ")}): LAN clients may have no connection until it accepts them.`,
         ]),
-    ...missing.map((name) => `there is no interface ${name}, which ${PATHS.environment} names as LAN.`),
+    ...missing.map(
+      ({ name, what }) => `there is no interface ${name}, which ${PATHS.environment} names as ${what}.`,
+    ),
   ];
 }
 

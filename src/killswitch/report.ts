@@ -1,4 +1,5 @@
 import type { Settings } from "../base/settings.ts";
+import { meshesBeside, withMeshes } from "../network/entrances.ts";
 import {
   type HostNetwork,
   networkBeside,
@@ -110,7 +111,7 @@ export async function inspectOffline(
   const reading = await readNetwork(host);
   const network = known ?? networkIn(reading, settings);
   const inside = tunnelAddressesIn(reading, settings);
-  const rules = rulesFor(networkBeside(network, inside));
+  const rules = rulesFor(withMeshes(meshesBeside(networkBeside(network, inside), inside)));
   return inspect(host, { network, rules, isAsLoaded: null, fault: null });
 }
 

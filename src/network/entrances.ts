@@ -1,12 +1,13 @@
 import { type Address, contains, familyOf, type Prefix } from "../base/address.ts";
 import type { HostNetwork } from "./host-network.ts";
+import { without } from "./mesh.ts";
 
 /**
  * The network with its meshes as further networks of the LAN. The routes to their devices are in no table that another
  * program could flush.
  */
 export function withMeshes(network: HostNetwork): HostNetwork {
-  const { meshes } = network;
+  const meshes = network.meshes.filter(({ prefixes }) => prefixes.length > 0);
   if (meshes.length === 0) return network;
   const all = meshes.flatMap(({ interface: name, prefixes, addresses }) =>
     prefixes.map((prefix) => ({ prefix, interface: name, source: sourceIn(prefix, addresses) })),
@@ -28,9 +29,8 @@ export function withMeshes(network: HostNetwork): HostNetwork {
 /** The network without prefixes of meshes that have addresses of tunnels: what is for a tunnel is not for a mesh. */
 export function meshesBeside(network: HostNetwork, tunnels: readonly Address[]): HostNetwork {
   if (network.meshes.length === 0) return network;
-  const isFree = (prefix: Prefix) => !tunnels.some((address) => contains(prefix, address));
-  const free = network.meshes.map((mesh) => ({ ...mesh, prefixes: mesh.prefixes.filter(isFree) }));
-  return { ...network, meshes: free.filter(({ prefixes }) => prefixes.length > 0) };
+  const isTaken = (prefix: Prefix) => tunnels.some((address) => contains(prefix, address));
+  return { ...network, meshes: network.meshes.map((mesh) => without(mesh, isTaken)) };
 }
 
 /** The kernel chooses one for IPv6. */

@@ -16,6 +16,8 @@ export interface Mesh extends Lan {
   mesh: true;
   /** The gateway's own addresses in the mesh. */
   addresses: readonly Address[];
+  /** What is not among the prefixes, because something else has addresses of it. */
+  closed: readonly Prefix[];
 }
 
 /** RFC 6598. Tailscale, headscale and NetBird give their devices addresses of it. */
@@ -28,15 +30,22 @@ const SITE_LENGTH = 48;
  * places: then the mesh's prefix does not count, and nothing of it comes in.
  */
 export function meshesIn(cables: readonly Cable[], named: readonly string[]): Mesh[] {
-  const others = cables.filter((cable) => !named.includes(cable.interface));
-  const taken = others.flatMap(({ addresses }) =>
-    addresses.filter((address) => !isLinkLocal(addressOf(address))),
-  );
   return cables
     .filter((cable) => named.includes(cable.interface))
-    .map((cable) => meshOn(cable))
-    .map((mesh) => ({ ...mesh, prefixes: mesh.prefixes.filter((prefix) => !taken.some(overlaps(prefix))) }))
-    .filter(({ prefixes }) => prefixes.length > 0);
+    .map((cable) => {
+      const taken = cables.flatMap((other) => (other === cable ? [] : other.addresses));
+      return without(meshOn(cable), (prefix) => taken.some(overlaps(prefix)));
+    })
+    .filter(({ prefixes, closed }) => prefixes.length + closed.length > 0);
+}
+
+/** The mesh without the prefixes that something else has addresses of. */
+export function without(mesh: Mesh, isTaken: (prefix: Prefix) => boolean): Mesh {
+  return {
+    ...mesh,
+    prefixes: mesh.prefixes.filter((prefix) => !isTaken(prefix)),
+    closed: [...mesh.closed, ...mesh.prefixes.filter(isTaken)],
+  };
 }
 
 function meshOn({ interface: name, addresses }: Cable): Mesh {
@@ -44,6 +53,7 @@ function meshOn({ interface: name, addresses }: Cable): Mesh {
   return {
     ...{ interface: name, mesh: true, prefixes: [...new Set(prefixes)].sort() },
     addresses: addresses.map(addressOf).filter((address) => !isLinkLocal(address)),
+    closed: [],
   };
 }
 

@@ -119,6 +119,17 @@ export function markOf(slot: number): number {
   return FIRST_MARK | (slot << SLOT_BIT);
 }
 
+/** Whether packets of another program with this mark could be taken for the gateway's, or the gateway's for them. */
+export function isOwnMark(mark: number, mask: number): boolean {
+  const own = Array.from({ length: MAX_TUNNELS }, (_, slot) => markOf(slot));
+  const all = [
+    ...[...own, ...own.map(exitMarkOf)],
+    ...[REFUSAL_MARK, DIRECT_MARK, REMOTE_MARK, ROUTER_MARK, RELAY_MARK],
+  ];
+  const bits = mask & MARK_MASK;
+  return bits !== 0 && all.some((each) => (each & bits) === (mark & bits));
+}
+
 /** The mark of packets that go through a tunnel, from the mark of the tunnel's own packets. */
 export function exitMarkOf(mark: number): number {
   return mark | EXIT_BIT;

@@ -188,7 +188,7 @@ const MESHED: readonly [string, PolicyPart][] = [
 const WITH_MESH = withMeshes({
   ...NETWORK,
   addresses: [...NETWORK.addresses, ...ips("100.64.0.1", "fd7a:115c:a1e0::1")],
-  meshes: [{ ...MESH, mesh: true, addresses: ips("100.64.0.1", "fd7a:115c:a1e0::1") }],
+  meshes: [{ ...MESH, mesh: true, addresses: ips("100.64.0.1", "fd7a:115c:a1e0::1"), closed: [] }],
 });
 
 /** A policy for each situation the gateway can be in. */

@@ -28,18 +28,21 @@ test("only what root has named is a mesh, and only while it has an address", () 
   expect(meshesIn(cables, ["tailscale0", "mesh1"])).toEqual([
     {
       ...{ interface: "tailscale0", mesh: true, prefixes: cidrs("100.64.0.0/10", "fd7a:115c:a1e0::/48") },
-      addresses: ips("100.101.102.103", "fd7a:115c:a1e0::1"),
+      ...{ addresses: ips("100.101.102.103", "fd7a:115c:a1e0::1"), closed: [] },
     },
   ]);
 });
 
 test("a prefix that another interface or a tunnel has addresses of is not the mesh's", () => {
   const beside = meshesIn([TAILSCALE, cable("up0", "100.70.0.2/24")], ["tailscale0"]);
+  expect(beside.flatMap(({ closed }) => closed)).toEqual(cidrs("100.64.0.0/10"));
   expect(beside.flatMap(({ prefixes }) => prefixes)).toEqual(cidrs("fd7a:115c:a1e0::/48"));
   const network = { ...NETWORK, meshes: meshesIn([TAILSCALE], ["tailscale0"]) };
   const left = meshesBeside(network, [ip("100.64.0.7")]).meshes.flatMap(({ prefixes }) => prefixes);
   expect(left).toEqual(cidrs("fd7a:115c:a1e0::/48"));
-  expect(meshesBeside(network, ips("100.64.0.7", "fd7a:115c:a1e0::9")).meshes).toEqual([]);
+  const none = meshesBeside(network, ips("100.64.0.7", "fd7a:115c:a1e0::9"));
+  expect(none.meshes.flatMap(({ prefixes }) => prefixes)).toEqual([]);
+  expect(withMeshes(none).lans).toEqual(NETWORK.lans);
 });
 
 test("a mesh is one more network of the LAN, with routes that no other program can flush", () => {
