@@ -99,7 +99,7 @@ test(
 );
 
 further.test(
-  "several devices get one exit at once, and what could not be changed is named",
+  "several devices are paused or get one exit at once, and what could not be changed is named",
   async () => {
     await manyDevices(8);
     await tab.page.reload();
@@ -108,6 +108,12 @@ further.test(
     for (const name of ["Laptop", "TV"]) await tick(`Choose ${name}`);
     await tab.shows(".chosen-bar", "2 devices chosen");
     expect(await tab.barriers()).toEqual([]);
+    await tab.choose("2 devices chosen", "Pause for 60 minutes");
+    await tab.click("Pause them");
+    await tab.shows(".chosen-bar", "2 devices are paused.");
+    expect(await pausedMinutes()).toEqual({ "pause 02:00:00:00:00:10": 60, "pause 02:00:00:00:00:20": 60 });
+    for (const { name } of (await rig.gateway.api("GET", "/api/schedules")).body.schedules)
+      await rig.gateway.api("DELETE", `/api/schedules/${encodeURIComponent(name)}`);
     await tab.choose("2 devices chosen", "amsterdam · Amsterdam, Netherlands");
     await tab.click("Give them this exit");
     await tab.shows(".chosen-bar", "2 devices now have this exit: amsterdam · Amsterdam, Netherlands.");
@@ -121,10 +127,6 @@ further.test(
       /1 device now has this exit: blocked · no internet\. Not TV: .*refused/,
     );
     expect([await exitOf("Laptop"), await exitOf("TV")]).toEqual(["blocked", "amsterdam"]);
-    await tab.choose("2 devices chosen", "Pause for 60 minutes");
-    await tab.click("Pause them");
-    await tab.shows(".chosen-bar", "2 devices are paused.");
-    expect(await pausedMinutes()).toEqual({ "pause 02:00:00:00:00:10": 60, "pause 02:00:00:00:00:20": 60 });
     await tab.click("Close");
     expect(await tab.text(".device-check")).toBeNull();
   },
