@@ -113,6 +113,14 @@ export function isNetwork(device: Device): boolean {
   return device.id.includes("/") && !isRemote(device);
 }
 
+/** Addresses of a mesh (RFC 6598). */
+const SHARED = /^100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\./;
+
+/** What comes by a mesh, and so is a device by its address. `meshes` is their interfaces. */
+export function isOfMesh({ id, interface: link }: Device, meshes: readonly string[]): boolean {
+  return link === null ? SHARED.test(id) : meshes.includes(link);
+}
+
 /** A phone away from home, say, which comes in by WireGuard. */
 export function isRemote({ kind }: Device): boolean {
   return kind === "remote";

@@ -5,6 +5,7 @@ import type { Device } from "../../src/devices/schema.ts";
 /** What the tests use of the page, whose own types need those of the browser. */
 interface Page {
   isNetwork: (device: Partial<Device>) => boolean;
+  isOfMesh: (device: Partial<Device>, meshes: readonly string[]) => boolean;
   isRemote: (device: Partial<Device>) => boolean;
   exitOf: (exit: string, tunnels: readonly object[] | null, isOff: boolean) => { tone: string; text: string };
 }
@@ -16,6 +17,14 @@ test("a remote device is a device, although its id is a prefix, and not a networ
   expect(of({ id: "02:00:00:00:00:10" })).toEqual([false, false]);
   expect(of({ id: "192.168.9.0/24" })).toEqual([true, false]);
   expect(of({ id: "10.200.7.2/32", kind: "remote" })).toEqual([false, true]);
+});
+
+test("what comes by a mesh is among the devices, also while the mesh is gone, and not a network behind a router", () => {
+  const of = (id: string, link: string | null) => page.isOfMesh({ id, interface: link }, ["tailscale0"]);
+  expect([of("100.64.0.11/32", "tailscale0"), of("fd7a::11/128", "tailscale0")]).toEqual([true, true]);
+  expect([of("100.127.0.11/32", null), of("10.8.0.0/24", "lan0"), of("10.8.0.0/24", null)]).toEqual([
+    ...[true, false, false],
+  ]);
 });
 
 test("before the tunnels are known, nothing is said of what they do; a moving one does what its former server does", () => {

@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import type { Device, DeviceList } from "../../devices/schema.ts";
 import { knownOf, useAnswer } from "../answers.ts";
-import { isNetwork } from "../exit.ts";
+import { isNetwork, isOfMesh } from "../exit.ts";
 import { useKept } from "../kept.ts";
 import { say } from "../language.ts";
 import { Pending } from "../parts/pending.tsx";
@@ -11,7 +11,7 @@ import { ChosenBar } from "./devices/chosen-bar.tsx";
 import { DefaultExit, Direct } from "./devices/default-exit.tsx";
 import { type Check, DeviceRow } from "./devices/device-row.tsx";
 import { useHeld } from "./devices/held.ts";
-import { LanNetworks } from "./devices/lan-networks.tsx";
+import { LanNetworks, useMeshes } from "./devices/lan-networks.tsx";
 import { SharedLimit } from "./devices/limit-form.tsx";
 import { Networks } from "./devices/networks.tsx";
 import { SharedQuota } from "./devices/quota-form.tsx";
@@ -69,7 +69,8 @@ function Found({ list, own }: FoundProps) {
   const [text, setText] = useKept<string>("search", "");
   const [kind, setKind] = useKept<Kind>("kind", "all");
   const { placeOf, holdFor } = useHeld();
-  const all = list.devices.filter((device) => !isNetwork(device));
+  const meshes = useMeshes();
+  const all = list.devices.filter((device) => !isNetwork(device) || isOfMesh(device, meshes));
   const [order, setOrder] = useKept<Order>("order", "name", (order) => order in ORDERS);
   const shown = inOrder(
     all.filter((device) => isOfKind(device, kind) && matches(device, text)),

@@ -30,6 +30,12 @@ export function LanNetworks({ list }: { list: DeviceList }) {
   );
 }
 
+/** The interfaces of the meshes among them. */
+export function useMeshes(): string[] {
+  const networks = knownOf(useAnswer("networks"))?.networks ?? [];
+  return networks.filter(({ mesh }) => mesh).map((network) => network.interface);
+}
+
 function Row({ network, list }: { network: LanNetwork; list: DeviceList }) {
   const title = networkTitle(network);
   const exitOf = useExits();

@@ -3,7 +3,7 @@ import type { Device, DeviceList } from "../../../devices/schema.ts";
 import { isOutside } from "../../../shared/exits.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
-import { isNetwork } from "../../exit.ts";
+import { isNetwork, isOfMesh } from "../../exit.ts";
 import { say } from "../../language.ts";
 import { FormButton } from "../../parts/button.tsx";
 import { defaultText, devicePath } from "../../parts/device-exit.tsx";
@@ -11,11 +11,13 @@ import { Form } from "../../parts/form.tsx";
 import { Say } from "../../parts/say.tsx";
 import { useExitOptions, useExits } from "../../protection.ts";
 import { DeviceRow } from "./device-row.tsx";
+import { useMeshes } from "./lan-networks.tsx";
 import { inOrder } from "./selection.ts";
 
 /** What is behind other routers of the LAN: it has their MAC address, so it is known by its prefix. */
 export function Networks({ list }: { list: DeviceList }) {
-  const networks = inOrder(list.devices.filter(isNetwork));
+  const meshes = useMeshes();
+  const networks = inOrder(list.devices.filter((each) => isNetwork(each) && !isOfMesh(each, meshes)));
   return (
     <section class="card networks">
       <h2>{say("Networks behind another router")}</h2>
