@@ -25,6 +25,10 @@ export class NamespaceHost extends LinuxHost {
     return this.inside(() => super.run(...given));
   }
 
+  override startDaemon(...given: Parameters<Host["startDaemon"]>) {
+    return this.inside(() => super.startDaemon(...given));
+  }
+
   override watch(...given: Parameters<Host["watch"]>) {
     return this.inside(() => super.watch(...given));
   }

@@ -16,6 +16,15 @@ export interface Host {
    */
   run(argv: readonly string[], options?: RunOptions): Promise<string>;
   /**
+   * Starts a program that outlives this one, in a session of its own. Resolves once `isUp` says that it works, or when
+   * it has put itself into the background. Throws as `run` does.
+   */
+  startDaemon(
+    argv: readonly string[],
+    environment: Readonly<Record<string, string>>,
+    isUp: () => Promise<boolean>,
+  ): Promise<void>;
+  /**
    * Starts a program that prints events, and calls back for each line, of errors too, until `stop` is called. Without a
    * limit every line is read.
    */

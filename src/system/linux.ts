@@ -130,6 +130,28 @@ export class LinuxHost implements Host {
     throw refused("program_failed", { program: nameOf(argv), reason: why }, { code });
   }
 
+  async startDaemon(...[argv, environment, isUp]: Parameters<Host["startDaemon"]>): Promise<void> {
+    const child = startChild(argv[0] ?? "", () =>
+      Bun.spawn([...argv], {
+        env: { ...CHILD_ENV, ...environment },
+        stdio: ["ignore", "ignore", "ignore"],
+        detached: true,
+      }),
+    );
+    child.unref();
+    const late = this.monotonic() + RUN_TIMEOUT_MS;
+    while (child.exitCode === null && child.signalCode === null) {
+      if (await isUp()) return;
+      if (this.monotonic() > late) {
+        child.kill("SIGKILL");
+        throw refused("program_late", { program: nameOf(argv), seconds: RUN_TIMEOUT_MS / 1000 });
+      }
+      await Promise.race([child.exited, Bun.sleep(LOOK_MS)]);
+    }
+    // Nobody has heard why it failed: the second time, as a program that goes into the background, it is heard.
+    if (child.exitCode !== 0) await this.run(argv);
+  }
+
   watch(
     argv: readonly string[],
     onLine: (line: string) => void,

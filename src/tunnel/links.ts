@@ -11,6 +11,8 @@ const SOCKET_FOLDER = "/var/run/wireguard";
 const PROGRAM_ENDS_WITHIN_MS = 3_000;
 const PROGRAM_POLL_MS = 10;
 const BATCH = ["ip", "-batch", "-"];
+/** wireguard-go would start itself once more to go into the background, which takes 5 ms. */
+const IN_FOREGROUND = { WG_PROCESS_FOREGROUND: "1" };
 
 /** A configuration in both formats; the second one is for `wg`, with its subcommand. */
 export interface Configuration {
@@ -68,7 +70,7 @@ export class Links {
 
   /** The state of the interface; null if there is none. */
   async read(link: string): Promise<InterfaceDump | null> {
-    const uapi = await this.host.exchange(socketOf(link), "get=1\n\n");
+    const uapi = await this.told(link);
     if (uapi !== null) return { uapi };
     if (this.native === false) return null;
     const dump = await this.host.run(["wg", "show", link, "dump"], { secret: true }).catch(() => null);
@@ -88,7 +90,7 @@ export class Links {
   /** What is removed goes first, so that nothing is permitted for longer than necessary. */
   async change(link: string, changes: Changes): Promise<void> {
     const { removed } = changes;
-    const isProgram = !this.native && (await this.host.exchange(socketOf(link), "get=1\n\n")) !== null;
+    const isProgram = !this.native && (await this.answers(link));
     const wg = { command: "addconf", text: addconfText(changes) } as const;
     if (isProgram) return this.configure(link, { uapi: uapiChanges(changes), wg });
     const argv = ["wg", "set", link, ...removed.flatMap((key) => ["peer", key, "remove"])];
@@ -116,16 +118,26 @@ export class Links {
   /** The program of an interface that was just deleted keeps the socket of that name for a moment. */
   private async formerProgramEnds(link: string): Promise<void> {
     const deadline = this.host.monotonic() + PROGRAM_ENDS_WITHIN_MS;
-    while ((await this.host.exchange(socketOf(link), "get=1\n\n")) !== null) {
+    while (await this.answers(link)) {
       if (this.host.monotonic() > deadline) break;
       await this.host.sleep(PROGRAM_POLL_MS);
     }
   }
 
   private async startProgram(link: string): Promise<void> {
-    await this.host.run([this.userspace, link]).catch((error: unknown) => {
+    const isUp = () => this.answers(link);
+    await this.host.startDaemon([this.userspace, link], IN_FOREGROUND, isUp).catch((error: unknown) => {
       throw explained(error);
     });
+  }
+
+  /** Whether a program provides the interface. */
+  private async answers(link: string): Promise<boolean> {
+    return (await this.told(link)) !== null;
+  }
+
+  private told(link: string): Promise<string | null> {
+    return this.host.exchange(socketOf(link), "get=1\n\n");
   }
 }
 

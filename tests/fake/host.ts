@@ -146,6 +146,10 @@ export class FakeHost implements Host, Internet {
     this.clock = new Clock(at, (ms) => this.wireguard.elapse(ms));
   }
 
+  async startDaemon(argv: readonly string[]): Promise<void> {
+    await this.run(argv);
+  }
+
   async run(argv: readonly string[], options: RunOptions = {}): Promise<string> {
     const stdin = options.stdin instanceof Promise ? await options.stdin : (options.stdin ?? "");
     const command = argv.join(" ");

@@ -44,6 +44,35 @@ test("a program whose input is still to come is started meanwhile, and killed if
   }
 });
 
+test("a daemon is there once it works, and a signal to this program's session does not reach it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "portcullis-"));
+  const started = join(folder, "started");
+  const host = new LinuxHost();
+  const told = async () => ((await host.read(started)) ?? "").trim();
+  try {
+    const script = 'echo "$$ $WHO" > "$0"; exec sleep 1000';
+    await host.startDaemon(["sh", "-c", script, started], { WHO: "me" }, async () => (await told()) !== "");
+    const [pid = "", who] = (await told()).split(" ");
+    expect(who).toBe("me");
+    // Its group and its session (proc_pid_stat(5)).
+    const [, , group, session] =
+      ((await host.read(`/proc/${pid}/stat`)) ?? "").split(") ")[1]?.split(" ") ?? [];
+    expect([group, session]).toEqual([pid, pid]);
+    process.kill(Number(pid), "SIGKILL");
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
+test("a daemon that puts itself into the background is there, and one that fails says why", async () => {
+  const host = new LinuxHost();
+  const never = async () => false;
+  await host.startDaemon(["true"], {}, never);
+  const failed = host.startDaemon(["sh", "-c", "echo no such device >&2; exit 3"], {}, never);
+  await expect(failed).rejects.toThrow("no such device");
+  await expect(host.startDaemon(["no-such-program"], {}, never)).rejects.toThrow("no-such-program");
+});
+
 test("a program that cannot be started is an error of its own, also if its input never comes", async () => {
   const none = Promise.reject(new Error("no answer"));
   await expect(new LinuxHost().run(["no-such-program"], { stdin: none })).rejects.toThrow("no-such-program");
