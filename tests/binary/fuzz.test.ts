@@ -1,16 +1,17 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
+import { runs, sampled } from "../fast.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { BINARY, Client } from "./client.ts";
 import { beginnings, bytes, nameOf, type Shot, shots } from "./shots.ts";
 
 /** Each run is different; FUZZ_SEED=… repeats one. */
 const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
-const CLIENTS = 200;
+const CLIENTS = runs(200);
 const SHOTS_EACH = 6;
-const HALF_OPEN = 300;
-const RAW = 300;
+const HALF_OPEN = runs(300);
+const RAW = runs(300);
 /** Measured: 26 MiB; a leak of a few KiB a request would be ten times that. */
 const MORE_MIB = 100;
 const TIMEOUT_MS = 240_000;
@@ -48,7 +49,7 @@ function usage(): Usage {
   return { rss, descriptors: readdirSync(`/proc/${gateway.pid}/fd`).length };
 }
 
-test(
+sampled.test(
   `whatever hundreds of clients send, the gateway lives, answers as documented and keeps its state (FUZZ_SEED=${SEED})`,
   async () => {
     const watch = watchHealth();

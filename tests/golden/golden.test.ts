@@ -1,10 +1,13 @@
 import { Database } from "bun:sqlite";
-import { beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { contentsOf } from "../../src/backup/contents.ts";
 import { plain } from "../../src/backup/envelope.ts";
+import { slow } from "../fast.ts";
 import { expectGolden, withoutRepetitions } from "./golden.ts";
 import { PlayedHome, QUESTIONS } from "./played-home.ts";
+
+const { test } = slow;
 
 // What clients, scripts, brokers and former versions rely on, of one home in which everything is used once. A change that
 // is not meant to be seen moves no file here.

@@ -10,7 +10,7 @@ import type { Carried, Ring, Subject } from "../../src/history/ring.ts";
 import { Store } from "../../src/store/store.ts";
 import type { State } from "../../src/tunnel/state.ts";
 import { FakeHost } from "../fake/host.ts";
-import { runs, sampled, slow } from "../fast.ts";
+import { long, runs, sampled } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 
 const MINUTE_MS = 60_000;
@@ -520,7 +520,7 @@ test("a write removes two minutes at most, and who has no rows any more is looke
     expect(turns).toBeGreaterThanOrEqual(120);
   }));
 
-slow.test(
+long("It writes three months, minute by minute.").test(
   "three months of a home are a day of minutes and two months of hours, in two megabytes",
   () =>
     inRing(async (ring, directory) => {

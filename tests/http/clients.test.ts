@@ -1,8 +1,11 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { mustParseAddress } from "../../src/base/address.ts";
 import { parseMac } from "../../src/base/mac.ts";
 import { Clients } from "../../src/http/clients.ts";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const DEVICES: Record<string, string> = {
   "192.168.7.20": "02:00:00:00:00:20",

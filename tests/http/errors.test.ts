@@ -1,7 +1,10 @@
-import { afterAll, afterEach, beforeEach, expect, test } from "bun:test";
+import { afterAll, afterEach, beforeEach, expect } from "bun:test";
 import { GatewayError } from "../../src/base/errors.ts";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
 import { type Answer, request } from "./wire.ts";
+
+const { test } = slow;
 
 const home = await Home.start();
 const { host, faults } = home;

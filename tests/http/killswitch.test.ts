@@ -1,5 +1,8 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
+import { slow } from "../fast.ts";
 import { Home, LISTING } from "./home.ts";
+
+const { test } = slow;
 
 let home: Home;
 beforeEach(async () => {

@@ -1,6 +1,9 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
+import { slow } from "../fast.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 let home: Home;
 beforeEach(async () => {

@@ -1,7 +1,10 @@
-import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { followMessages } from "../../src/http/messages.ts";
 import type { PinnedRequest } from "../../src/system/host.ts";
+import { slow } from "../fast.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
+
+const { test } = slow;
 
 setDefaultTimeout(TIMEOUT_MS);
 

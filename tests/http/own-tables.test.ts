@@ -1,9 +1,12 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { BOUNDS_TABLE } from "../../src/network/bounds-table.ts";
 import { LIMITS_TABLE } from "../../src/network/limits-table.ts";
 import { nftTable, OWN_TABLES } from "../../src/network/own-table.ts";
+import { slow } from "../fast.ts";
 import { until } from "../rig/tools/until.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 let home: Home;
 let stopping: AbortController;

@@ -1,6 +1,9 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { PAGE_ANSWERS } from "../../src/shared/page-answers.ts";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const home = await Home.start();
 afterAll(() => home.stop());

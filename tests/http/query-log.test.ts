@@ -1,9 +1,12 @@
-import { expect, setDefaultTimeout, test } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import type { Mac } from "../../src/base/mac.ts";
 import { type Question, questionIn } from "../../src/dns/question.ts";
 import { followMessages } from "../../src/http/messages.ts";
 import { query } from "../dns/messages.ts";
+import { slow } from "../fast.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
+
+const { test } = slow;
 
 setDefaultTimeout(TIMEOUT_MS);
 

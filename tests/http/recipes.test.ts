@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
+import { slow } from "../fast.ts";
 import { parseExposition } from "./exposition.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const DOCS = join(import.meta.dir, "../../docs");
 const text = (path: string) => Bun.file(join(DOCS, path)).text();

@@ -1,6 +1,9 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
+import { slow } from "../fast.ts";
 import { BODY } from "../servers/example.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const home = await Home.start();
 const { lines, faults } = home;

@@ -1,9 +1,11 @@
-import { afterAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeEach, expect } from "bun:test";
 import { readList } from "../../src/servers/lists/list.ts";
 import type { ServerTree } from "../../src/servers/schema.ts";
 import { treeOf } from "../../src/servers/tree.ts";
 import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 /** 20,000 servers, as a list of our own format has them. */
 function manyServers(): string {
@@ -29,7 +31,7 @@ beforeEach(() => catalogue.use("managed"));
 
 const ask = (headers: Record<string, string> = {}) => home.send("GET", "/api/servers", undefined, headers);
 
-slow.test("20,000 servers are answered whole, the same each time, under one strong ETag", async () => {
+test("20,000 servers are answered whole, the same each time, under one strong ETag", async () => {
   const [first, second] = [await ask(), await ask()];
   expect(first.status).toBe(200);
   expect(first.headers.get("content-type")).toBe("application/json");

@@ -1,11 +1,14 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, expect } from "bun:test";
 import { version } from "../../package.json";
 import { partsOn } from "../../src/app/parts.ts";
 import { DHCP_FILES } from "../../src/dhcp/files.ts";
 import { timeZone } from "../../src/system/time-zone.ts";
 import { carriedBy } from "../../src/tunnel/state.ts";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
+
+const { test } = slow;
 
 let home: Home;
 afterEach(() => home?.stop());

@@ -1,8 +1,11 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { mustParseAddress } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
 import { type Listener, listenTo } from "./socket.ts";
+
+const { test } = slow;
 
 const TV = "02:00:00:00:00:20" as Mac;
 const COUNTERS = "nft -j list table inet portcullis_traffic";

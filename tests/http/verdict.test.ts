@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect } from "bun:test";
 import { stripVTControlCharacters } from "node:util";
 import type { Mac } from "../../src/base/mac.ts";
 import { ENGLISH, voiceIn } from "../../src/base/voice.ts";
@@ -9,8 +9,11 @@ import { readHome } from "../../src/mqtt/home.ts";
 import { verdictMessages } from "../../src/shared/verdict-messages.ts";
 import { Verdict as VERDICT, type Verdict } from "../../src/tunnel/verdict.ts";
 import { ip } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { BODY } from "../servers/example.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 // One table of the states of a gateway, each with the verdict on it. Every surface says that, and /health says why where
 // the kill switch does not work as promised.

@@ -1,9 +1,12 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { Journal } from "../../src/journal/journal.ts";
 import type { NewJournalEntry } from "../../src/journal/schema.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
+
+const { test } = slow;
 
 const ALL = { after: 0, before: Number.MAX_SAFE_INTEGER, most: 100 };
 

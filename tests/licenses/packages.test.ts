@@ -1,9 +1,12 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { licensesText } from "../../src/licenses/licenses.ts";
 import { PACKAGES } from "../../src/licenses/packages.ts";
+import { slow } from "../fast.ts";
+
+const { test } = slow;
 
 /** The folders of the packages of which the bundler takes a part, below node_modules. */
 function bundledPackages(entry: string, target: "bun" | "browser"): string[] {

@@ -1,14 +1,17 @@
-import { afterEach, expect, setDefaultTimeout, spyOn, test } from "bun:test";
+import { afterEach, expect, setDefaultTimeout, spyOn } from "bun:test";
 import { isIPv6 } from "node:net";
 import { mustParseAddress } from "../../src/base/address.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Bridge } from "../../src/mqtt/bridge.ts";
 import { Connection } from "../../src/mqtt/connection.ts";
+import { slow } from "../fast.ts";
 import { Home } from "../http/home.ts";
 import { BODY, PRIVATE, PUBLIC } from "../servers/example.ts";
 import { FakeBroker } from "./broker.ts";
 import { PASSWORD, Shown } from "./shown.ts";
+
+const { test } = slow;
 
 setDefaultTimeout(60_000);
 

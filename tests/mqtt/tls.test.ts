@@ -1,10 +1,13 @@
-import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { slow } from "../fast.ts";
 import { makeSignedCertificate } from "../system/certificate.ts";
 import { FakeBroker } from "./broker.ts";
 import { Shown } from "./shown.ts";
+
+const { test } = slow;
 
 setDefaultTimeout(60_000);
 

@@ -1,9 +1,12 @@
 import { Database } from "bun:sqlite";
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Store } from "../../src/store/store.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
+
+const { test } = slow;
 
 const NOW = Date.UTC(2026, 2, 1);
 const SERVER = {

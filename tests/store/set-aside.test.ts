@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { partsOn } from "../../src/app/parts.ts";
@@ -6,8 +6,11 @@ import { settingsFrom } from "../../src/base/settings.ts";
 import { EXIT_KEYS } from "../../src/store/exits.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { NOW } from "../servers/example.ts";
 import { newDirectory } from "../tunnel/directory.ts";
+
+const { test } = slow;
 
 const RULE = { id: "3f9a1c", names: ["a.example"], prefixes: [], devices: [], exit: "blocked", note: "" };
 const TV = "02:00:00:00:00:20";

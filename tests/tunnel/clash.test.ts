@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { join } from "node:path";
 import { GatewayError } from "../../src/base/errors.ts";
 import { Catalogue } from "../../src/servers/catalogue.ts";
@@ -7,9 +7,12 @@ import { Store } from "../../src/store/store.ts";
 import { formatConfig } from "../../src/wireguard/config-text.ts";
 import type { Config } from "../../src/wireguard/schema.ts";
 import { cidrs } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { BODY, CONFIG } from "../servers/example.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
+
+const { test } = slow;
 
 const OURS =
   "is an address of this machine, which could then no longer be reached there; end the other tunnel that has it, or change the server's address";

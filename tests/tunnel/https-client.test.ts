@@ -1,8 +1,11 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { pinRelease } from "../../src/app/service.ts";
 import { cidrs, ip } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, server, stoodAlways } from "./gateway.ts";
+
+const { test } = slow;
 
 const LIST = { url: "https://list.test/servers", method: "GET", headers: {} } as const;
 const PAGE = { status: 200, headers: {}, body: "[]" };

@@ -1,8 +1,11 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import type { Server } from "../../src/servers/schema.ts";
 import type { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, server, stoodAlways, TWO } from "./gateway.ts";
+
+const { test } = slow;
 
 const PATIENCE_MS = 60_000;
 const WHOLE_MTU = 1420;

@@ -1,11 +1,14 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { ml_kem1024 } from "@noble/post-quantum/ml-kem.js";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import type { ProcedureCall } from "../../src/system/host.ts";
 import type { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, stoodAlways, TWO } from "./gateway.ts";
+
+const { test } = slow;
 
 const SERVICE = "10.64.0.1:1337";
 const ON: Server = { ...ONE, quantum: "on" };

@@ -1,9 +1,12 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import type { Server } from "../../src/servers/schema.ts";
 import type { Register } from "../../src/tunnel/dialer.ts";
 import { ip } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, placeOf, server, stoodAlways } from "./gateway.ts";
+
+const { test } = slow;
 
 /** A server that assigns keys and addresses, as the list has it. */
 function unregistered(name: string, number: number): Server {

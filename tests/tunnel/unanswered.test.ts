@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import type { Sample } from "../../src/tunnel/health.ts";
 import {
   askedAnew,
@@ -11,6 +11,8 @@ import { FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, server, THREE, TWO } from "./gateway.ts";
+
+const { test } = slow;
 
 const PATIENCE_MS = 120_000;
 const ENDPOINT = "192.0.2.1:51820";
@@ -159,7 +161,7 @@ describe.each([
     PATIENCE_MS,
   );
 
-  slow.test(
+  test(
     "that is idle, or has one packet unanswered now and then, is fine",
     () =>
       onGateway(native, async (gateway, host) => {
@@ -310,7 +312,7 @@ describe("where failover is on", () => {
     PATIENCE_MS,
   );
 
-  slow.test(
+  test(
     "the tunnel moves three times an hour at most, however many servers there are",
     () =>
       onGateway(true, async (gateway, host) => {

@@ -9,7 +9,7 @@ export const TIMEOUT_MS = 600_000;
 const LONG = /a dead endpoint|while switching/;
 
 /** `scripts/leaks` sends more often; what each packet costs is most of what a stage does. */
-const OFTEN_MS = 25;
+const OFTEN_MS = 40;
 
 /** Opens them at the same time, before the tests. */
 export function openStages(...parts: readonly [cards: NetworkCards, layer: Layer][]) {

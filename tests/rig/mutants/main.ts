@@ -2,7 +2,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { parseArgs } from "node:util";
 import { Glob } from "bun";
-import { quickFiles } from "../suite/tests.ts";
+import { fastFiles } from "../suite/tests.ts";
 import { Importers } from "./importers.ts";
 import { type Mutation, mutationsOf } from "./mutations.ts";
 import { Trials } from "./trials.ts";
@@ -35,7 +35,7 @@ if (!(most > 0 && nearest > 0)) {
 const files = (positionals.length > 0 ? positionals : HEART).flatMap(filesIn);
 const sample = sampleOf(files.flatMap(mutantsOf), values.seed, most);
 const importers = new Importers();
-const quick = new Set(quickFiles().map((file) => file.replace("./", "")));
+const quick = new Set(fastFiles().map((file) => file.replace("./", "")));
 const survivors = new Set<Mutant>();
 using trials = new Trials();
 

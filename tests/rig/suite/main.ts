@@ -9,11 +9,13 @@ import { runAll } from "./schedule.ts";
 import {
   chosenTests,
   countOf,
+  fastFiles,
   fastTests,
   filesOf,
   type Lacks,
   leftOut,
   type Part,
+  quickFiles,
   testJobs,
 } from "./tests.ts";
 
@@ -117,7 +119,7 @@ function report(all: readonly Result[], uncounted: number): void {
   const skipped = sum("skipped") + uncounted;
   if (isFast)
     console.log(
-      `Left out: ${skipped} tests that need root or are slow, and all of tests/cli, tests/binary, tests/dashboard and tests/lab.`,
+      `Left out: ${skipped} tests that need root or are slow, ${quickFiles().length - fastFiles().length} files of such tests, and all of tests/cli, tests/binary, tests/dashboard and tests/lab.`,
     );
   const counted = `${sum("passed")} passed, ${sum("failed")} failed`;
   if (skipped > 0 && !isFast && why !== "")
