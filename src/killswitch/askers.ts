@@ -126,7 +126,7 @@ export function refuseUnasked(policy: Policy): string[] {
   if (policy.resolver === undefined) return [];
   return [
     chain("own_resolver", "type filter hook input priority filter - 10; policy accept;", [
-      `meta l4proto { tcp, udp } th dport @${RESOLVER_PORTS} goto only_redirected comment "the resolver's own ports"`,
+      `th dport @${RESOLVER_PORTS} meta l4proto { tcp, udp } goto only_redirected comment "the resolver's own ports"`,
     ]),
     chain("only_redirected", null, [
       'ct direction original ct status dnat accept comment "redirected queries"',

@@ -22,7 +22,7 @@ const OWN_DNS = `${isWireGuards("!=")} ${DNS}`;
  * The ports of a resolver on the gateway, including TLS and QUIC (RFC 7858, RFC 9250). DNS over HTTPS looks like a
  * page.
  */
-export const TO_RESOLVER = "meta l4proto { tcp, udp } th dport { 53, 853 }";
+export const TO_RESOLVER = "th dport { 53, 853 } meta l4proto { tcp, udp }";
 /** The "recursion desired" bit: set in a query to a resolver, clear in a resolver's own queries to name servers. */
 const OWN_QUERY = "udp dport 53 @th,87,1 1";
 

@@ -5,8 +5,8 @@ import { MARK_MASK } from "../network/slot.ts";
 /** The four WireGuard message types with their three reserved zero bytes (WireGuard white paper, 5.4). */
 export const WIREGUARD = "@th,64,32 { 0x01000000, 0x02000000, 0x03000000, 0x04000000 }";
 
-/** Queries to a resolver. */
-export const DNS = "meta l4proto { tcp, udp } th dport 53";
+/** Queries to a resolver. The port comes first: nearly all packets have another one. */
+export const DNS = "th dport 53 meta l4proto { tcp, udp }";
 
 /** TCP packets that are not the first of a connection. */
 export const MID_STREAM = "ct state new tcp flags & (fin | syn | rst | ack) != syn";

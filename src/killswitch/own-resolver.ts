@@ -6,7 +6,7 @@ import { directDevices, MAIN, type Policy } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
 /** The ports of DNS over TLS and over QUIC (RFC 7858, RFC 9250). */
-const ENCRYPTED_DNS = "meta l4proto { tcp, udp } th dport 853";
+const ENCRYPTED_DNS = "th dport 853 meta l4proto { tcp, udp }";
 /** The map from each zone of queries to the port at which the resolver answers them. */
 export const ASKER_PORTS = "asker_ports";
 

@@ -3,7 +3,7 @@ import { byDestinationFromRemote } from "./destinations.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { chainOf } from "./exits.ts";
 import { fromHomesToLan, fromLanToHomes, toHomesChain } from "./homes.ts";
-import { among, byFamily, chain, namesOf, on } from "./match.ts";
+import { among, byFamily, chain, DNS, namesOf, on } from "./match.ts";
 import { cabled } from "./mesh.ts";
 import { directRemotes, type Exit, type Policy, type Remote } from "./policy.ts";
 import { REMOTE_DIRECT } from "./remote-direct.ts";
@@ -123,10 +123,7 @@ export function permitFromRemote({ remote }: Policy): string[] {
   if (remote === undefined) return [];
   return [
     ...fromDevices(remote, true).map((from) => `${from} accept comment "from remote devices to the gateway"`),
-    ...fromDevices(remote).map(
-      (from) =>
-        `${from} meta l4proto { tcp, udp } th dport 53 accept comment "DNS queries of remote devices"`,
-    ),
+    ...fromDevices(remote).map((from) => `${from} ${DNS} accept comment "DNS queries of remote devices"`),
     ...refuseRemote(remote),
   ];
 }
