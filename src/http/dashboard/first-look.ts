@@ -22,7 +22,7 @@ export async function firstLook(
 ): Promise<string> {
   if (!gate.isOpenToRead) return html;
   const language = languageOf(headers);
-  const reading = overview.verdict(voiceIn(language));
+  const reading = overview.verdict(voiceIn(language)).catch(() => null);
   const verdict = await Promise.race([reading, host.sleep(READ_WITHIN_MS).then(() => null)]);
   return verdict === null ? html : html.replace(LOADING, (loading) => look(verdict, language, loading));
 }
