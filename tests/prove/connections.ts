@@ -19,12 +19,17 @@ export type Invariant =
   | "zone inside"
   /** Destinations are translated of questions for names, and by forwarded ports in their tunnel's zone. */
   | "destination led"
+  /** It was a device or the gateway that asked, or someone in a tunnel at a forwarded port. */
+  | "led from inside"
   /** Questions in the zones of the gateway's own resolver are all led to it. */
-  | "question led";
+  | "question led"
+  /** Nothing in these zones is led elsewhere. */
+  | "question led here";
 
 export const INVARIANTS: readonly Invariant[] = [
   ...(["source in zone", "destination in zone", "source inside"] as const),
-  ...(["zone inside", "destination led", "question led"] as const),
+  ...(["zone inside", "destination led", "led from inside"] as const),
+  ...(["question led", "question led here"] as const),
 ];
 
 /** A zone of one direction, or all from a number on. */
@@ -65,43 +70,65 @@ export class Connections {
         return implies(this.isOneWay(zone), either(isInside(policy, original.src, family), isDhcp(packet)));
       case "destination led":
         return implies(isDnat, either(same(original.dport, 53), isForward(policy, packet, target)));
+      case "led from inside":
+        return implies(
+          isDnat,
+          either(isInside(policy, original.src, family), isNobody(packet), isAtForward(policy, packet)),
+        );
       case "question led":
         return implies(isQuestion(policy, packet), isDnat);
+      case "question led here":
+        return implies(
+          both(isDnat, isOf(zone, resolverPorts(policy))),
+          isOf(target.dport, resolverPorts(policy)),
+        );
     }
   }
 }
 
-function isForward(
-  { forwards, endpoints }: Policy,
-  { original, zone, family }: Packet,
-  { dst, dport }: Target,
-): Term {
+function isForward(policy: Policy, packet: Packet, { dst, dport }: Target): Term {
   return either(
-    ...forwards
-      .filter(({ to }) => familyOf(to) === family)
-      .map(({ interface: link, inside, to, port }) => {
-        const own = endpoints.filter((each) => each.interface === link);
-        return both(
-          either(...own.map((each) => same(zone, each.zone))),
-          isOneOf(
-            original.dst,
-            own.flatMap(({ addresses }) => addresses),
-            family,
-          ),
-          ...[same(original.dport, inside), same(dst, addressBits(to)), same(dport, port)],
-        );
-      }),
+    ...forwardsOf(policy, packet).map(({ to, port, met }) =>
+      both(met, same(dst, addressBits(to)), same(dport, port)),
+    ),
   );
 }
 
-function isQuestion({ resolver }: Policy, packet: Packet): Term {
-  if (resolver === undefined) return FALSE;
-  const ports = [resolver.port, ...resolver.askers.flatMap(({ port }) => port ?? [])];
+function isAtForward(policy: Policy, packet: Packet): Term {
+  return either(...forwardsOf(policy, packet).map(({ met }) => met));
+}
+
+/** The forwarded ports, each with the condition under which a connection was begun there. */
+function forwardsOf({ forwards, endpoints }: Policy, { original, zone, family }: Packet) {
+  return forwards
+    .filter(({ to }) => familyOf(to) === family)
+    .map(({ interface: link, inside, to, port }) => {
+      const own = endpoints.filter((each) => each.interface === link);
+      const addresses = own.flatMap((each) => each.addresses);
+      const met = both(
+        either(...own.map((each) => same(zone, each.zone))),
+        isOneOf(original.dst, addresses, family),
+        same(original.dport, inside),
+      );
+      return { to, port, met };
+    });
+}
+
+function isQuestion(policy: Policy, packet: Packet): Term {
   return both(
-    either(...ports.map((port) => same(packet.zone, port))),
+    isOf(packet.zone, resolverPorts(policy)),
     ...[isProtocol(packet, TCP, UDP), isState(packet, "new", "established")],
     same(packet.original.dport, 53),
   );
+}
+
+/** Of the gateway's own resolver; each is the zone of those who ask there, too. */
+function resolverPorts({ resolver }: Policy): number[] {
+  return resolver === undefined ? [] : [resolver.port, ...resolver.askers.flatMap(({ port }) => port ?? [])];
+}
+
+function isOf(one: Term, numbers: readonly number[]): Term {
+  return either(...numbers.map((each) => same(one, each)));
 }
 
 /** The gateway before it has an address. */

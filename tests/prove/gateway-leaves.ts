@@ -11,18 +11,20 @@ import type { Walks } from "./walks.ts";
 export function ownLeaves(walks: Walks, policy: Policy, family: Family): Question[] {
   const { uplink } = policy;
   if (uplink === null) return [];
-  return [null, uplink].flatMap((bound) =>
-    walks
-      .sent(family, uplink, bound)
-      .map((walk) =>
-        asked(
-          "c",
-          `gateway > ${uplink}, first ${walk.first}${bound === null ? "" : ", bound"}`,
-          walk,
-          no(isPermitted(policy, walk.packet)),
+  return walks
+    .boundTo(uplink)
+    .flatMap((bound) =>
+      walks
+        .sent(family, uplink, bound)
+        .map((walk) =>
+          asked(
+            "c",
+            `gateway > ${uplink}, first ${walk.first}${bound === null ? "" : ", bound"}`,
+            walk,
+            no(isPermitted(policy, walk.packet)),
+          ),
         ),
-      ),
-  );
+    );
 }
 
 /** (c) By routing alone: of programs that are bound to nothing and may set no mark, and not what asks no rule. */

@@ -1,11 +1,12 @@
 import { addressBits } from "./address-bits.ts";
 import { INVARIANTS, type Invariant } from "./connections.ts";
-import { isProtocol, UDP } from "./packet.ts";
+import { type Family, isProtocol, UDP } from "./packet.ts";
 import type { Question } from "./question.ts";
 import { OF_BOTH, OF_ROUTING, OF_TRANSITION } from "./questions.ts";
-import { answersTo, exampleOf, type Model } from "./solver.ts";
+import { anyOf, exampleOf, type Model } from "./solver.ts";
 import { type Layer, machineOf, type State } from "./state.ts";
 import { atLeast, atMost, same, slice, type Term } from "./terms.ts";
+import type { Walk } from "./walk.ts";
 import { Walks } from "./walks.ts";
 
 // The questions of a state, asked of each layer alone, and of both.
@@ -23,9 +24,14 @@ export interface Answer {
   conditions: readonly Term[];
 }
 
+/** The invariants of the connections of each family. */
+export type Learned = Readonly<Record<Family, readonly Invariant[]>>;
+
+const EVERYWHERE: Learned = { 4: INVARIANTS, 6: INVARIANTS };
+
 export interface Proof {
   answers: readonly Answer[];
-  learned: readonly Invariant[];
+  learned: Learned;
   walks: Walks;
 }
 
@@ -68,26 +74,39 @@ export async function ask(state: State, layer: Layer, only: readonly string[] | 
   const questions = questionsIn(walks, state, layer).filter(
     (each) => only === null || only.includes(nameOf(each)),
   );
-  const breaches = walks.breaches();
-  const conditionsWith = (invariants: readonly Invariant[]) =>
-    questions.map(({ walk, wrong }) => [
-      ...[...walk.assumed, ...invariants.map((invariant) => walk.learned[invariant])],
-      ...[walk.arrives, wrong],
-    ]);
-  // Nearly always all invariants hold, so they are used in the same go.
-  const first = await answersTo([...breaches.map((each) => each.conditions), ...conditionsWith(INVARIANTS)]);
-  const broken = breaches.flatMap(({ invariant }, at) => (first[at] ? invariant : []));
+  const broken = await brokenIn(walks);
   // In a transition, connections of the state before are known, too.
-  const earlier = state.before === undefined ? INVARIANTS : (await ask(state.before, layer, [])).learned;
-  const learned = earlier.filter((invariant) => !broken.includes(invariant));
-  const conditions = conditionsWith(learned);
-  const found =
-    learned.length === INVARIANTS.length ? first.slice(breaches.length) : await answersTo(conditions);
+  const earlier = state.before === undefined ? EVERYWHERE : (await ask(state.before, layer, [])).learned;
+  const learned = { 4: without(earlier[4], broken[4]), 6: without(earlier[6], broken[6]) };
+  const cases = questions.map(({ property, walk, wrong }) => ({
+    ...{ base: goes(walk, learned), wrong },
+    isLikely: property === "possible",
+  }));
+  const found = await anyOf(cases);
   const answers = questions.map((question, at) => ({
-    ...{ question, layer, conditions: conditions[at] ?? [] },
+    ...{ question, layer, conditions: [...goes(question.walk, learned), question.wrong] },
     holds: (found[at] === true) === (question.property === "possible"),
   }));
   return { answers, learned, walks };
+}
+
+/** The invariants that do not hold here. */
+async function brokenIn(walks: Walks): Promise<Learned> {
+  const breaches = walks.breaches();
+  const found = await anyOf(breaches);
+  const broken = breaches.filter((_, at) => found[at]);
+  const of = (family: Family) => broken.filter((each) => each.family === family);
+  return { 4: of(4).map(({ invariant }) => invariant), 6: of(6).map(({ invariant }) => invariant) };
+}
+
+function without(all: readonly Invariant[], some: readonly Invariant[]): Invariant[] {
+  return all.filter((each) => !some.includes(each));
+}
+
+/** The conditions under which a packet goes that way. */
+export function goes(walk: Walk, learned: Learned): Term[] {
+  const known = learned[walk.packet.family].map((invariant) => walk.learned[invariant]);
+  return [...walk.assumed, ...known, walk.arrives];
 }
 
 /** The plainest counterexample: a connection's first packet, of UDP, from host to host. Such a packet can be played. */

@@ -33,6 +33,8 @@ export type Flow = Pick<
 export type Ways = ReadonlyMap<string, Term>;
 
 export interface Routing {
+  /** Whether what leaves by one link could leave by any. */
+  readonly isAny: boolean;
   lookUp(flow: Flow): Ways;
   typesOf(packet: Pick<Packet, "family" | "dst">): AddressTypes;
 }
@@ -59,6 +61,8 @@ export interface Route {
 
 /** Every routing that there can be, after the table of the gateway's own addresses. */
 export class AnyRouting implements Routing {
+  readonly isAny: boolean = true;
+
   constructor(
     protected readonly links: readonly string[],
     private readonly own: readonly string[],
@@ -100,6 +104,8 @@ export class AnyRouting implements Routing {
 
 /** These rules and routes, with any route in `main`. */
 export class OwnRouting extends AnyRouting {
+  override readonly isAny = false;
+
   constructor(
     links: readonly string[],
     own: readonly string[],

@@ -1,5 +1,5 @@
 import { simplified } from "./facts.ts";
-import { FALSE, type Term } from "./terms.ts";
+import { either, FALSE, type Term } from "./terms.ts";
 
 /** Of one question. None of the golden ones takes a second. */
 const TIMEOUT_MS = 60_000;
@@ -10,20 +10,46 @@ export class Undecided extends Error {}
 /** What the unknowns of a counterexample are. */
 export type Model = (one: Term) => bigint;
 
-const CHECK = "(check-sat-using (then simplify propagate-values simplify bit-blast sat))";
+const CHECK = "(check-sat-using (then simplify propagate-values smt))";
 
 /** A ruleset with one mistake has most questions in common with the right one. */
 const answered = new Map<string, boolean>();
 
+/** What a packet is that goes a way, and what it must not be besides. */
+export interface Case {
+  base: readonly Term[];
+  wrong: Term;
+  /** Whether something meets it, as far as one can tell. */
+  isLikely?: boolean;
+}
+
+/** For each case, whether something meets it. All of one base are asked at once, and singly only if something meets any. */
+export async function anyOf(cases: readonly Case[]): Promise<boolean[]> {
+  const rare = cases.filter(({ isLikely }) => isLikely !== true);
+  const groups = [...Map.groupBy(rare, ({ base }) => keyOf(base)).values()];
+  const found = await answersTo(
+    groups.map((group) => [...(group[0]?.base ?? []), either(...group.map(({ wrong }) => wrong))]),
+  );
+  const likely = cases.filter(({ isLikely }) => isLikely === true);
+  const open = [...likely, ...groups.flatMap((group, at) => (found[at] ? group : []))];
+  const singly = await answersTo(open.map(({ base, wrong }) => [...base, wrong]));
+  const met = new Set(open.filter((_, at) => singly[at]));
+  return cases.map((each) => met.has(each));
+}
+
 /** For each question, whether something meets all of its conditions: Debian's `z3` is asked, which reads SMT-LIB. */
 export async function answersTo(questions: readonly (readonly Term[])[]): Promise<boolean[]> {
-  const keys = questions.map((conditions) => [...new Set(conditions.map(({ id }) => id))].join(" "));
+  const keys = questions.map(keyOf);
   const fresh = keys.flatMap((key, at) =>
     answered.has(key) ? [] : [{ key, conditions: questions[at] ?? [] }],
   );
   const found = await solved(fresh.map(({ conditions }) => conditions));
   for (const [at, { key }] of fresh.entries()) answered.set(key, found[at] === true);
   return keys.map((key) => answered.get(key) === true);
+}
+
+function keyOf(conditions: readonly Term[]): string {
+  return [...new Set(conditions.map(({ id }) => id))].join(" ");
 }
 
 async function solved(questions: readonly (readonly Term[])[]): Promise<boolean[]> {

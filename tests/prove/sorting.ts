@@ -1,7 +1,6 @@
 import type { Policy } from "../../src/killswitch/policy.ts";
-import type { Invariant } from "./connections.ts";
 import { type Kind, type Mutant, OF_ROUTING } from "./mutants.ts";
-import { ask, nameOf, type Proof } from "./proof.ts";
+import { ask, goes, type Learned, nameOf, type Proof } from "./proof.ts";
 import { clientsOf } from "./question.ts";
 import { answersTo, Undecided } from "./solver.ts";
 import type { Layer, State } from "./state.ts";
@@ -84,15 +83,15 @@ async function sortedBy(right: Proof, wrong: Proof, policy: Policy): Promise<Sor
 async function beyond(
   ways: ReadonlyMap<string, Way>,
   others: ReadonlyMap<string, Way>,
-  learned: readonly Invariant[],
+  learned: Learned,
 ): Promise<string[]> {
   const open = [...ways].flatMap(([name, { walk }]) => {
     const other = others.get(name)?.walk;
-    const goes = [...walk.assumed, walk.arrives];
+    const here = [...walk.assumed, walk.arrives];
     const goesThere =
       other === undefined ? FALSE : both(...other.assumed, other.arrives, areAlike(walk, other));
-    const conditions = [...goes, ...learned.map((invariant) => walk.learned[invariant]), no(goesThere)];
-    return goesThere === both(...goes) || both(...goes) === FALSE ? [] : { name, conditions };
+    const conditions = [...goes(walk, learned), no(goesThere)];
+    return goesThere === both(...here) || both(...here) === FALSE ? [] : { name, conditions };
   });
   const found = await answersTo(open.map(({ conditions }) => conditions));
   return open.flatMap(({ name }, at) => (found[at] ? name : []));

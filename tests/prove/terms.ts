@@ -16,7 +16,10 @@ export interface Term {
 /** What the model does not know: the proof fails until somebody has said what it means. */
 export class Unknown extends Error {}
 
-const known = new Map<string, Term>();
+const known = new Map<number, readonly Term[]>();
+/** The numbers of operators, and of terms without parts. */
+const starts = new Map<string, number>();
+let count = 0;
 const numbers = new Map<string, number>();
 let unknowns = { walk: "", rule: "", made: new Map<string, number>() };
 
@@ -196,12 +199,27 @@ function joined(op: "and" | "or", terms: readonly Term[], neutral: Term, final: 
   return kept.size < 2 ? only : term(op, [...kept], 0);
 }
 
+/** The same term is the same object. Most time of a proof is spent here, so keys are numbers. */
 function term(op: string, args: readonly Term[], width: number, value: bigint | null = null): Term {
-  const key = `${op} ${width} ${value ?? ""} ${args.map(({ id }) => id).join(" ")}`;
-  const found = known.get(key);
-  if (found !== undefined) return found;
+  const hash = hashOf(op, args, width, value);
+  const alike = known.get(hash) ?? [];
+  for (const each of alike) {
+    if (each.op !== op || each.width !== width || each.value !== value) continue;
+    if (each.args.length === args.length && args.every((arg, at) => arg === each.args[at])) return each;
+  }
   const isKnown = value !== null || (op === "ite" && args.slice(1).every((each) => each.isKnown));
-  const one = { id: known.size, op, args, width, value, isKnown };
-  known.set(key, one);
+  const one = { id: count++, op, args, width, value, isKnown };
+  known.set(hash, [...alike, one]);
   return one;
+}
+
+function hashOf(op: string, args: readonly Term[], width: number, value: bigint | null): number {
+  const start = args.length === 0 ? `${op} ${width} ${value}` : op;
+  let hash = starts.get(start) ?? starts.size;
+  if (hash === starts.size) starts.set(start, hash);
+  for (const { id } of args) {
+    hash = Math.imul(hash ^ id, 0x9e3779b1);
+    hash ^= hash >>> 15;
+  }
+  return hash;
 }

@@ -6,15 +6,22 @@ import {
   conntrackSays,
   type Family,
   hasConnection,
+  isProtocol,
   isState,
   type Packet,
+  TCP,
   type Translations,
+  UDP,
 } from "./packet.ts";
+import type { Case } from "./solver.ts";
 import { both, choose, either, FALSE, fresh, implies, no, same, type Term, TRUE } from "./terms.ts";
 import { isTranslatedTo } from "./translation.ts";
 import type { Walk } from "./walk.ts";
 
 // What conntrack does with a packet on its way, and what the kernel can have said of it.
+
+/** What can be so only if an invariant does not hold of the family's connections. */
+export type Breach = Case & { invariant: Invariant; family: Family };
 
 export class Tracking {
   private readonly translations: Readonly<Record<Family, Translations>>;
@@ -36,13 +43,13 @@ export class Tracking {
   }
 
   /** Under which conditions a first packet that arrives breaks an invariant. */
-  breachesBy({ assumed, arrives, packet }: Walk): { invariant: Invariant; conditions: readonly Term[] }[] {
+  breachesBy({ assumed, arrives, packet }: Walk): Breach[] {
     if (both(arrives, packet.isFirst) === FALSE) return [];
+    const { family } = packet;
+    const base = [...assumed, arrives, packet.isFirst];
     return INVARIANTS.flatMap((invariant) => {
       const holds = this.connections.meets(invariant, packet, packet);
-      return holds === TRUE
-        ? []
-        : { invariant, conditions: [...assumed, arrives, packet.isFirst, no(holds)] };
+      return holds === TRUE ? [] : { invariant, family, base, wrong: no(holds) };
     });
   }
 
@@ -58,9 +65,18 @@ export class Tracking {
     const isOpen = either(packet.isZoneOneWay, same(packet.zone, 0));
     packet.zone = choose(both(packet.isReply, isOpen), other, packet.zone);
     if (packet.iif === "lo") this.attach(packet);
+    this.assumeAnswered(packet, assumed);
     for (const invariant of INVARIANTS)
-      if (invariant !== "destination led")
-        learned[invariant] = this.connections.meets(invariant, packet, packet);
+      if (!isOfTarget(invariant)) learned[invariant] = this.connections.meets(invariant, packet, packet);
+  }
+
+  /** A reply comes from where one of the rules has led its connection. */
+  private assumeAnswered(packet: Packet, assumed: Term[]): void {
+    const { start, isDnat, isReply } = packet;
+    const isAnswer = both(isDnat, isReply, isState(packet, "established"));
+    const begun = { ...packet, ...packet.original, hasPorts: TRUE };
+    if (isAnswer !== FALSE)
+      assumed.push(implies(isAnswer, isTranslatedTo(this.machine, begun, start.src, start.sport)));
   }
 
   /** nf_conntrack_attach: the gateway's own errors and resets have the connection of the packet that they are about. */
@@ -80,7 +96,9 @@ export class Tracking {
     const [address, port] = [fresh("translated", packet.src.width), fresh("translated port", 16)];
     if (side === "dst") this.assumeLed(walk, isForth, address, port);
     const end = side === "dst" ? packet.original.src : packet.original.dst;
+    const endPort = side === "dst" ? packet.original.sport : packet.original.dport;
     assumed.push(implies(isBack, same(address, end)));
+    assumed.push(implies(both(isBack, isPart(packet)), same(port, endPort)));
     const isChanged = either(isForth, isBack);
     packet[side] = choose(isChanged, address, packet[side]);
     const its = side === "dst" ? "dport" : "sport";
@@ -99,14 +117,26 @@ export class Tracking {
     );
     assumed.push(implies(isForth, isMade));
     const dport = choose(isState(packet, "related"), begunPort, port);
-    learned["destination led"] = implies(
-      isForth,
-      this.connections.meets("destination led", packet, { dst: address, dport }),
-    );
+    for (const invariant of INVARIANTS)
+      if (isOfTarget(invariant))
+        learned[invariant] = implies(
+          isForth,
+          this.connections.meets(invariant, packet, { dst: address, dport }),
+        );
     // The packet that an error is about came from there, before or after its own translation.
     const isSentBack = either(same(packet.dst, packet.original.dst), same(packet.dst, address));
     if (packet.iif === "lo") assumed.push(implies(both(isForth, isState(packet, "related")), isSentBack));
   }
+}
+
+/** Whether it says where the connection's packets go. */
+function isOfTarget(invariant: Invariant): boolean {
+  return invariant === "destination led" || invariant === "question led here";
+}
+
+/** Of the connection itself, with its ports; what is about it has others. */
+function isPart(packet: Packet): Term {
+  return both(isProtocol(packet, TCP, UDP), isState(packet, "new", "established"));
 }
 
 /** Of all links, as packets have them. */

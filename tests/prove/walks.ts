@@ -1,6 +1,5 @@
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { passFilters, passNat } from "./chains.ts";
-import type { Invariant } from "./connections.ts";
 import type { Machine } from "./machine.ts";
 import { type Family, hasConnection, isDiscovery, isMulticast, newPacket, type Packet } from "./packet.ts";
 import type { Ways } from "./routing.ts";
@@ -19,7 +18,7 @@ import {
   unknownsOfWalk,
   within,
 } from "./terms.ts";
-import { ownAddresses, Tracking } from "./tracking.ts";
+import { type Breach, ownAddresses, Tracking } from "./tracking.ts";
 import { branchOf, newWalk, type Sent, type Walk, type Way } from "./walk.ts";
 
 // The ways of a packet: through the gateway, to it, and from it.
@@ -51,7 +50,7 @@ export class Walks {
    * By induction over the packets of a connection, an invariant holds if no first packet breaks it: if none of these
    * conditions can be met.
    */
-  breaches(): { invariant: Invariant; conditions: readonly Term[] }[] {
+  breaches(): Breach[] {
     if (this.machine.ruleset === null) return [];
     return [...this.all().values()].flatMap(({ walk }) => this.tracking.breachesBy(walk));
   }
@@ -75,6 +74,11 @@ export class Walks {
     return walks;
   }
 
+  /** The sockets whose packets differ: with any routing, those that are bound send nothing that others do not. */
+  boundTo(link: string): readonly (string | null)[] {
+    return this.machine.routing.isAny ? [null] : [null, link];
+  }
+
   private once(key: string, make: () => Walk): Walk {
     const walk = this.done.get(key) ?? unknownsOfWalk(key, make);
     this.done.set(key, walk);
@@ -92,7 +96,7 @@ export class Walks {
         ...links.map((other) =>
           of(`IPv${family} ${one} > ${other}`, one, other, this.forwarded(family, one, other)),
         ),
-        ...[null, one].flatMap((bound) =>
+        ...this.boundTo(one).flatMap((bound) =>
           this.sent(family, one, bound).map((walk) =>
             of(`IPv${family} gateway > ${one}, bound to ${bound}, first ${walk.first}`, "lo", one, walk),
           ),
