@@ -1,7 +1,8 @@
 import type { Mac } from "../base/mac.ts";
 import { jhashOf } from "../network/jhash.ts";
+import type { Lan } from "../network/lan.ts";
 import { DIRECT_MARK } from "../network/slot.ts";
-import { among, chain, fromHosts, isMarked, namesOf, setMark } from "./match.ts";
+import { among, chain, fromHosts, isMarked, namesOf, setMark, toEach } from "./match.ts";
 import { directDevices, directRemotes, isAnyDirect, leadsToDirect, type Policy } from "./policy.ts";
 import { endpoint, relayedIn } from "./relay.ts";
 import { remoteZoneOf } from "./remote-part.ts";
@@ -65,32 +66,38 @@ export function markDirectReplies(policy: Policy): string[] {
   ];
 }
 
-/** Between the LAN and the uplink, for packets with the mark; these may be one interface. */
+/**
+ * Between the LAN and the uplink, for packets with the mark; these may be one interface. There, replies go to addresses
+ * of the LAN only: a connection may have begun with any address, at one that another device can claim.
+ */
 export function forwardDirect(policy: Policy): string[] {
   const { lans, uplink } = policy;
   if (uplink === null || (directDevices(policy).length === 0 && !leadsToDirect(policy))) return [];
   const back = `${isMarked(DIRECT_MARK)} ct direction reply ct state established,related accept`;
   const into = `${isMarked(DIRECT_MARK)} jump ${INTO_UPLINK}`;
+  const isShared = (lan: Lan) => lan.interface === uplink;
+  const inside = [
+    ...among("oifname", namesOf(lans.filter((lan) => !isShared(lan)))),
+    ...lans.filter(isShared).flatMap(({ prefixes }) => toEach(uplink, prefixes)),
+  ];
   return [
-    ...among("oifname", namesOf(lans)).map(
-      (to) => `iifname "${uplink}" ${to} ${back} comment "replies to direct devices"`,
-    ),
+    ...inside.map((to) => `iifname "${uplink}" ${to} ${back} comment "replies to direct devices"`),
     ...among("iifname", namesOf(lans)).map(
       (from) => `${from} oifname "${uplink}" ${into} comment "only direct devices use the uplink"`,
     ),
   ];
 }
 
-/** What direct devices send to the uplink. */
+/** What direct devices send to the uplink. On one interface with it, no reply begins here. */
 export function intoUplink(policy: Policy, rules: readonly string[]): string[] {
-  const { lans } = policy;
+  const { lans, uplink } = policy;
   if (forwardDirect(policy).length === 0) return [];
   return [
     chain(INTO_UPLINK, null, [
       'ct direction original ct state established,related accept comment "known connections of direct devices"',
       ...rules,
       ...lans
-        .flatMap((lan) => fromHosts(lan))
+        .flatMap((lan) => fromHosts(lan, lan.interface === uplink ? "ct direction original " : ""))
         .map((from) => `${from} accept comment "from direct devices to the uplink"`),
     ]),
   ];

@@ -53,6 +53,13 @@ export class Bench {
   }
 
   private async build(state: State, oif: string): Promise<void> {
+    // New links have the default, and the gateway sends no redirects, without which sources are checked less.
+    await this.host.run([
+      ...["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"],
+      ...["all.rp_filter", "all.send_redirects", "default.send_redirects"].map(
+        (name) => `net.ipv4.conf.${name}=0`,
+      ),
+    ]);
     for (const [name, { isEther, addresses }] of machineOf(state, "the firewall alone").links) {
       if (name === "lo") continue;
       const ether = `link add ${name} address ${colons(GATEWAY_MAC)} type veth peer name ${peerOf(name)} netns ${this.outside}`;
@@ -65,10 +72,6 @@ export class Bench {
       ]);
       if (isEther) await new NamespaceHost(this.outside).run(["ip", "link", "set", peerOf(name), "up"]);
     }
-    await this.host.run([
-      ...["sysctl", "-qw", "net.ipv4.ip_forward=1", "net.ipv6.conf.all.forwarding=1"],
-      "net.ipv4.conf.all.rp_filter=0",
-    ]);
     await this.batch(ROUTERS.map((via) => `route add default via ${via} dev ${oif} onlink`));
     await this.know(oif, ROUTERS);
   }

@@ -1,6 +1,8 @@
 import { expect } from "bun:test";
 import { long, needsNamespaces } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
+import { datagramFrame } from "../rig/tools/packet.ts";
+import { Bench, GATEWAY_MAC } from "./bench.ts";
 import { Laboratory } from "./crafted.ts";
 import { mutantsOf, mutantWith, OF_RULESET } from "./mutants.ts";
 import { play } from "./played.ts";
@@ -33,6 +35,37 @@ needsNamespaces.test.skipIf(isMissing)(
     const packet = { iif: "lan0", oif: "up0", packet: answer.question.walk.packet, model };
     expect(await play(state, packet)).toHaveLength(1);
     expect(await play(connected, packet)).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+needsNamespaces.test(
+  "with one card, what answers nobody on the LAN does not leave again, not even as the reply to a direct device's packet",
+  async () => {
+    const [own, stranger] = ["192.168.7.255", "198.51.100.77"];
+    const policy = { ...POLICIES["one-armed-all-direct"], resolver: { port: 10_053, askers: [] } };
+    const state = stateOf("one card and a resolver", policy);
+    const without = mutantWith(
+      state,
+      "a match less",
+      'comment "replies to direct devices", without ip daddr 192.168.7.0/24',
+    );
+    const leaving = (ruleset: string) =>
+      Bench.open(state, "eth0", async (bench) => {
+        await bench.load(ruleset);
+        const sniffer = await bench.sniff("eth0");
+        const message = { toMac: GATEWAY_MAC, payload: "\u0001\0\0\0 as WireGuard sends it" };
+        const began = { from: stranger, sourcePort: 53, to: own, targetPort: 51_820 };
+        const reply = { from: own, sourcePort: 51_820, to: stranger, targetPort: 53 };
+        await bench.comeIn("eth0", [
+          datagramFrame({ ...message, ...began, fromMac: "020000000005" }),
+          datagramFrame({ ...message, ...reply, fromMac: "020000000077" }),
+        ]);
+        return (await sniffer.stop()).leaks.filter((leak) => leak.startsWith(`${own} > ${stranger}`)).length;
+      });
+    // What was put on the cable is seen there, too.
+    expect(await leaving(state.ruleset)).toBe(1);
+    expect(await leaving(without.state.ruleset)).toBe(2);
   },
   TIMEOUT_MS,
 );
