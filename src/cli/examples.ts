@@ -53,6 +53,7 @@ export const EXAMPLES: readonly string[] = [
   "portcullis link take home1_eyJpZCI6Ij… kids",
   "portcullis link allow parents nas",
   "portcullis link deny parents nas",
+  "portcullis link exit parents on",
   "portcullis link remove parents",
   "portcullis destinations",
   "portcullis destination add bank.example 203.0.113.0/24 --exit main --device Laptop",

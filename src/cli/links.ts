@@ -46,6 +46,14 @@ export async function changeReach(
   return { json, text: `${printable(link)} ${now} ${title}.\n` };
 }
 
+/** `on` or `off`: whether it may leave here. */
+export async function setLinkExit(api: Api, link: string, state: string): Promise<Output> {
+  const exit = state === "on";
+  const json = await api.patch(pathOf(link), Success, { exit });
+  const may = exit ? "may leave here now, by its exit as a device" : "no longer leaves here";
+  return { json, text: `${printable(link)} ${may}.\n` };
+}
+
 export async function removeLink(api: Api, link: string): Promise<Output> {
   return {
     json: await api.delete(pathOf(link), Success),

@@ -1,5 +1,5 @@
 import { Type } from "typebox";
-import { HomeLinks, NewHomeCode, NewHomeLink, TakenHomeCode } from "../remote/schema.ts";
+import { HomeLinkChange, HomeLinks, NewHomeCode, NewHomeLink, TakenHomeCode } from "../remote/schema.ts";
 import { answers, DONE } from "./answers.ts";
 import { DEVICE_EXAMPLE } from "./devices.ts";
 import { route } from "./route.ts";
@@ -46,6 +46,21 @@ export const linkRoutes = [
     answers: answers(NewHomeCode, "the link, and what must go back, if anything"),
     limit: "connection",
     run: ({ remoteAccess }, { body }) => remoteAccess.takeLink(body.code, body.name ?? null),
+  }),
+  route({
+    method: "patch",
+    path: "/api/links/:name",
+    id: "changeLink",
+    summary: "Let another home leave here",
+    description:
+      "Its gateway becomes a device away from home, with the default exit until it is given one. It reaches nothing of the LAN by that.",
+    tag: "Devices",
+    params: { name },
+    body: HomeLinkChange,
+    example: { exit: true },
+    answers: DONE,
+    limit: "connection",
+    run: ({ remoteAccess }, { params, body }) => remoteAccess.changeLink(params.name, body),
   }),
   route({
     method: "delete",

@@ -39,6 +39,7 @@ import { Credentials, LoggedOut, ShownAccount } from "../providers/schema.ts";
 import {
   AddedRemoteDevice,
   HomeLink,
+  HomeLinkChange,
   HomeLinks,
   NewHomeCode,
   NewHomeLink,
@@ -193,6 +194,7 @@ export const SCHEMAS = {
   HomeLink,
   HomeLinkList: HomeLinks,
   HomeLinkRequest: NewHomeLink,
+  HomeLinkChange,
   HomeCodeRequest: TakenHomeCode,
   HomeCode: NewHomeCode,
   Network,

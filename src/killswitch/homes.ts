@@ -1,4 +1,4 @@
-import { addressOf, isLinkLocal, type Prefix } from "../base/address.ts";
+import { addressOf, contains, isLinkLocal, type Prefix } from "../base/address.ts";
 import { exitMarkOf, MAIN_SLOT, markOf } from "../network/slot.ts";
 import { TO_RESOLVER } from "./dns.ts";
 import { byFamily, chain, setMark } from "./match.ts";
@@ -52,9 +52,16 @@ export function fromHomesChains(policy: Policy): string[] {
 }
 
 /** From other homes to the LAN: to the devices that each may reach, and replies. */
-export function fromHomesToLan({ remote }: Policy): string[] {
-  return (remote?.homes ?? []).flatMap((home) => [
-    ...reachable(home).map((pair) => `${pair} accept comment "to devices that the other home may reach"`),
+export function fromHomesToLan(policy: Policy): string[] {
+  const lans = cabled(policy);
+  return (policy.remote?.homes ?? []).flatMap((home) => [
+    ...lans.flatMap((lan) => {
+      const reaches = home.reaches.filter((each) => lan.prefixes.some((prefix) => contains(prefix, each)));
+      return reachable({ ...home, reaches }).map(
+        (pair) =>
+          `oifname "${lan.interface}" ${pair} accept comment "to devices that the other home may reach"`,
+      );
+    }),
     ...fromHome(home).map((from) => `${from} ${REPLIES} accept comment "replies of another home"`),
   ]);
 }

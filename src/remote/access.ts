@@ -9,6 +9,7 @@ import type { Opener, TunnelEnd } from "../forwards/opener.ts";
 import type { ReservedPort } from "../forwards/reserved-port.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { ConntrackGuard } from "../network/bounds.ts";
+import type { Catalogue } from "../servers/catalogue.ts";
 import type { Server } from "../servers/schema.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -30,6 +31,7 @@ import { RemoteInterface } from "./interface.ts";
 import { type Access, REMOTE_PRIVATE_KEY } from "./saved.ts";
 import type {
   AddedRemoteDevice,
+  HomeLinkChange,
   HomeLinks,
   NewHomeCode,
   NewRemoteDevice,
@@ -52,6 +54,7 @@ interface Deps {
   devices: Devices;
   remote: RemoteDevices;
   tunnels: Tunnels;
+  catalogue: Pick<Catalogue, "addCustom" | "has" | "remove">;
   bounds: Pick<ConntrackGuard, "limitRemote">;
   /** How a tunnel's provider opens a port. Throws `PortRefusal` if it opens none. */
   openerFor: (server: Server) => Opener;
@@ -106,7 +109,7 @@ export class RemoteAccess {
     };
     const shared = { ...deps, wayIn: this.wayIn, change: (edit: Edit) => this.change(edit) };
     this.admissions = new Admissions(shared);
-    this.homes = new Homes({ ...shared, peers: () => this.link.peers() });
+    this.homes = new Homes({ ...shared, admissions: this.admissions, peers: () => this.link.peers() });
   }
 
   /** Only the operator may: strangers can reach a port of the gateway from then on. */
@@ -160,23 +163,22 @@ export class RemoteAccess {
 
   /** Begins a link to another home. */
   addLink(name: string): Promise<NewHomeCode> {
-    return this.queue.add(() => {
-      this.admissions.assertOn();
-      return this.homes.add(name);
-    });
+    return this.queue.add(() => this.homes.add(name));
   }
 
   /** Takes the code of another home. */
   takeLink(code: string, name: string | null): Promise<NewHomeCode> {
-    return this.queue.add(() => {
-      this.admissions.assertOn();
-      return this.homes.take(code, name);
-    });
+    return this.queue.add(() => this.homes.take(code, name));
   }
 
   /** Lets another home reach a device, or no longer: none of its packets passes then once this resolves. */
   reachByLink(name: string, device: string, may: boolean): Promise<void> {
     return this.queue.add(() => this.homes.reach(name, device, may));
+  }
+
+  /** Lets another home leave here, or no longer. */
+  changeLink(name: string, { exit }: HomeLinkChange): Promise<void> {
+    return this.queue.add(() => this.homes.letLeave(name, exit));
   }
 
   /** None of its packets passes once this resolves. */

@@ -1,4 +1,4 @@
-import { addressOf, isLinkLocal, type Prefix, prefixOf } from "../base/address.ts";
+import { addressOf, isLinkLocal, type Prefix, parsePrefix, prefixOf } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
 import { without } from "../base/decision.ts";
 import type { Devices } from "../devices/devices.ts";
@@ -33,15 +33,41 @@ export class Admissions {
   constructor(private readonly deps: Deps) {}
 
   async add(given: NewRemoteDevice): Promise<AddedRemoteDevice> {
-    const { devices, remote, killSwitch, change, wayIn, store, alarm } = this.deps;
+    const { killSwitch, wayIn, store } = this.deps;
     const access = this.assertOn();
     const name = freeName(this.known, given.name, null);
     const key = freeKey(this.known, given.public_key, gatewayKey(store));
     const endpoint = wayIn.assertEndpoint();
     const id = this.freeId(access);
-    const peer = { id, public_key: key, preshared_key: randomKey(), lan: given.lan ?? true };
+    const preshared_key = randomKey();
+    const peer = { id, public_key: key, preshared_key, lan: given.lan ?? true };
+    await this.admit(peer, name, given.exit ?? null);
+    return {
+      id,
+      name,
+      addresses: addressesOf(access, id).map(prefixOf),
+      public_key: gatewayKey(store) ?? "",
+      preshared_key,
+      endpoint,
+      allowed_ips: EVERYTHING,
+      home_ips: peer.lan ? homePrefixes(killSwitch.lans) : [],
+      dns: gatewayIn(access),
+      mtu: wayIn.mtu,
+    };
+  }
+
+  /** Lets another home leave here, as a device without the LAN. */
+  async addHome(name: string, id: Prefix, key: string): Promise<void> {
+    const { store } = this.deps;
+    const peer = { id, public_key: freeKey(this.known, key, gatewayKey(store)), lan: false };
+    await this.admit(peer, freeName(this.known, name, null), null);
+  }
+
+  private async admit(peer: RemotePeer, name: string, exit: string | null): Promise<void> {
+    const { devices, remote, change, alarm } = this.deps;
+    const { id } = peer;
     // First, so that it never has another exit, not even one that was left of a former device.
-    await remote.whileReserved(id, () => devices.assign(id, { name, exit: given.exit ?? null }));
+    await remote.whileReserved(id, () => devices.assign(id, { name, exit }));
     try {
       await change((decided) => ({ ...decided, peers: [...decided.peers, peer] }));
     } catch (error) {
@@ -49,18 +75,6 @@ export class Admissions {
       throw error;
     }
     alarm("remote_changed", { what: "added", device: name });
-    return {
-      id,
-      name,
-      addresses: addressesOf(access, id).map(prefixOf),
-      public_key: gatewayKey(store) ?? "",
-      preshared_key: peer.preshared_key,
-      endpoint,
-      allowed_ips: EVERYTHING,
-      home_ips: peer.lan ? homePrefixes(killSwitch.lans) : [],
-      dns: gatewayIn(access),
-      mtu: wayIn.mtu,
-    };
   }
 
   async update(nameOrId: string, { name, exit, lan }: RemoteDeviceChange): Promise<void> {
@@ -121,11 +135,12 @@ export class Admissions {
   }
 
   /** What a person has decided for a former device must not hold for another one. */
-  private freeId(access: Access): Prefix {
-    const { peers } = this.deps.remote;
+  freeId(access: Access): Prefix {
+    const { peers, homes } = this.deps.remote;
     if (peers.length >= REMOTE_PEERS.max)
       throw refused("limit_reached", { field: "name", of: "remotes", max: REMOTE_PEERS.max });
-    const taken = peers.map(({ id }) => numberOf(addressOf(id)));
+    const kept = homes.flatMap(({ exit }) => (exit?.id == null ? [] : (parsePrefix(exit.id) ?? [])));
+    const taken = [...kept, ...peers.map(({ id }) => id)].map((id) => numberOf(addressOf(id)));
     const decided = this.deps.decided();
     const number = freeNumber(taken, (each) => !decided.has(idOf(access, each)));
     if (number === null) throw refused("remote_ids_taken");

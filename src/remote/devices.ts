@@ -78,7 +78,7 @@ export class RemoteDevices {
         },
         { apply: () => this.settle(), effect: effectBy(permitted), follows: true },
       ],
-      secrets: ({ peers }) => peers.map(({ preshared_key }) => preshared_key),
+      secrets: ({ peers }) => peers.flatMap(({ preshared_key }) => preshared_key ?? []),
     });
   }
 

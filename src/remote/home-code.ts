@@ -34,6 +34,17 @@ const Content = objectOf({
   name: Type.String({ maxLength: 128 }),
   endpoint: Type.Union([CodeEndpoint, Type.Null()]),
   prefixes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: MAX_HOME_PREFIXES }),
+  /** How the other home may leave by this one, if that lets it; only in the first code. */
+  exit: Type.Union([
+    objectOf({
+      addresses: Type.Array(Type.String({ maxLength: 64 }), { minItems: 1, maxItems: 2 }),
+      dns: Type.Array(Type.String({ maxLength: 64 }), { minItems: 1, maxItems: 2 }),
+      mtu: Type.Integer({ minimum: 1_280, maximum: 65_535 }),
+    }),
+    Type.Null(),
+  ]),
+  /** Of the tunnel by which the other home leaves; only in the answer. */
+  exitKey: Type.Union([Type.String({ maxLength: 44 }), Type.Null()]),
 });
 
 /** What one home tells the other. None of it is secret: the private keys stay where they are. */
@@ -53,9 +64,12 @@ export function parseCode(text: string): HomeCode {
   const [, encoded] = FORM.exec(text.trim()) ?? [];
   const content = encoded === undefined ? null : contents.read(decoded(encoded));
   if (content === null) throw refused("link_code_invalid");
-  const { key, endpoint } = content;
+  const { key, endpoint, exit, exitKey } = content;
   const prefixes = homePrefixesIn(content.prefixes);
-  if (!isKey(key) || !isCallable(endpoint) || prefixes === null) throw refused("link_code_invalid");
+  const inside = homePrefixesIn([...(exit?.addresses ?? []), ...(exit?.dns ?? [])]);
+  const hasKeys = isKey(key) && (exitKey === null || isKey(exitKey));
+  if (!hasKeys || !isCallable(endpoint) || prefixes === null || inside === null)
+    throw refused("link_code_invalid");
   return { ...content, prefixes };
 }
 

@@ -7,6 +7,7 @@ import { listIn, SavedList } from "../base/saved.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import { isKey } from "../wireguard/key-text.ts";
 import { CODE_ID, CodeEndpoint, homePrefixesIn, isCallable, MAX_HOME_PREFIXES } from "./home-code.ts";
+import { REMOTE_ID } from "./saved.ts";
 
 /** Each device that a home may reach is in some rules of the firewall. */
 export const MAX_REACHED = 64;
@@ -21,6 +22,17 @@ const StoredHome = objectOf({
   public_key: Type.Union([Type.String(), Type.Null()]),
   endpoint: Type.Union([CodeEndpoint, Type.Null()]),
   prefixes: Type.Array(Type.String(), { maxItems: MAX_HOME_PREFIXES }),
+  /**
+   * Of the exit through the home that has made the first code: the address that is kept free there for the other, and the
+   * other's key. Only that home knows the address.
+   */
+  exit: Type.Union([
+    objectOf({
+      id: Type.Union([Type.String({ pattern: REMOTE_ID }), Type.Null()]),
+      public_key: Type.Union([Type.String(), Type.Null()]),
+    }),
+    Type.Null(),
+  ]),
   /** The devices here that it may reach. */
   devices: Type.Array(Type.String(), { maxItems: MAX_REACHED }),
 });
@@ -62,9 +74,9 @@ export function linkedIn(homes: readonly Home[]): LinkedHome[] {
 
 /** What is not whole is left out: half a home could be another one. */
 function homeIn(kept: Static<typeof StoredHome>): Home[] {
-  const { public_key, endpoint } = kept;
+  const { public_key, endpoint, exit } = kept;
   const prefixes = homePrefixesIn(kept.prefixes);
-  const hasKey = public_key === null || isKey(public_key);
-  if (!hasKey || !isCallable(endpoint) || prefixes === null) return [];
+  const hasKeys = [public_key, exit?.public_key ?? null].every((key) => key === null || isKey(key));
+  if (!hasKeys || !isCallable(endpoint) || prefixes === null) return [];
   return [{ ...kept, prefixes, devices: kept.devices.flatMap((each) => parseMac(each) ?? []) }];
 }

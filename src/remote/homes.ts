@@ -1,3 +1,4 @@
+import { parsePrefix, prefixOf } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
 import { without } from "../base/decision.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
@@ -5,15 +6,22 @@ import { nameIn } from "../base/name.ts";
 import type { Devices } from "../devices/devices.ts";
 import { Addresses } from "../forwards/addresses.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
+import type { Catalogue } from "../servers/catalogue.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
+import type { Tunnels } from "../tunnel/tunnels.ts";
+import { formatEndpoint } from "../wireguard/config-text.ts";
 import type { InterfacePeer } from "../wireguard/interface.ts";
+import { generateKeyPair } from "../wireguard/key.ts";
+import type { Admissions } from "./admissions.ts";
 import type { Decided, RemoteDevices } from "./devices.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { formatCode, type HomeCode, isOfHome, newCodeId, parseCode } from "./home-code.ts";
 import { HOMES, type Home, MAX_REACHED } from "./home-record.ts";
 import { gatewayKey } from "./identity.ts";
+import { gatewayIn } from "./networks.ts";
 import { refused } from "./refusals.ts";
+import { addressesOf } from "./saved.ts";
 import type { HomeLink, HomeLinks, NewHomeCode } from "./schema.ts";
 
 interface Deps {
@@ -22,7 +30,10 @@ interface Deps {
   killSwitch: KillSwitch;
   devices: Devices;
   remote: RemoteDevices;
-  wayIn: { readonly endpoint: Endpoint | null; readonly fault: string | null };
+  wayIn: { readonly endpoint: Endpoint | null; readonly fault: string | null; readonly mtu: number };
+  admissions: Admissions;
+  catalogue: Pick<Catalogue, "addCustom" | "has" | "remove">;
+  tunnels: Pick<Tunnels, "assertNoClash" | "using">;
   /** As WireGuard knows them. */
   peers: () => Promise<readonly InterfacePeer[]>;
   /** Changes run one after another; each resolves once it is saved and in force. */
@@ -64,9 +75,11 @@ export class Homes {
 
   /** Begins a link: the code is for the other home, whose answer comes back. */
   async add(name: string): Promise<NewHomeCode> {
+    const access = this.deps.admissions.assertOn();
     const home = {
       ...{ name: this.freeName(nameIn("name", name)), id: newCodeId(), offered: true },
       ...{ public_key: null, endpoint: null, prefixes: [], devices: [] },
+      exit: { id: this.deps.admissions.freeId(access), public_key: null },
     };
     await this.deps.change((decided) => ({ ...decided, homes: [...decided.homes, home] }));
     return { name: home.name, code: this.codeOf(home) };
@@ -75,12 +88,19 @@ export class Homes {
   /** Takes the code of the other home: the first of the two, or its answer to the one from here. */
   async take(text: string, name: string | null): Promise<NewHomeCode> {
     const code = parseCode(text);
-    const home = code.isAnswer ? this.answered(code, name) : this.offered(code, name);
+    this.deps.admissions.assertOn();
     this.assertApart(code);
-    await this.deps.change((decided) => ({
+    const own = generateKeyPair();
+    const home = code.isAnswer ? this.answered(code, name) : this.offered(code, name, own.publicKey);
+    if (home.exit?.id === null) this.addServer(code, home.name, own.privateKey);
+    const link = (decided: Decided) => ({
       ...decided,
       homes: [...decided.homes.filter(({ id }) => id !== home.id), home],
-    }));
+    });
+    await this.deps.change(link).catch((error: unknown) => {
+      this.removeServer(home);
+      throw error;
+    });
     this.deps.alarm("remote_changed", { what: "linked", device: home.name });
     return { name: home.name, code: code.isAnswer ? null : this.codeOf(home) };
   }
@@ -104,17 +124,50 @@ export class Homes {
     }));
   }
 
+  /** Lets the other home leave here, by the exit that people give it, or no longer. */
+  async letLeave(name: string, may: boolean): Promise<void> {
+    const { exit, ...home } = this.named(name);
+    const id = exit?.id == null ? null : parsePrefix(exit.id);
+    if (id === null || exit === null || exit.public_key === null) throw refused("link_without_exit");
+    const { admissions, remote } = this.deps;
+    if (!may) return admissions.remove(id);
+    if (!remote.peers.some((peer) => peer.id === id))
+      await admissions.addHome(home.name, id, exit.public_key);
+  }
+
   /** Ends the link here; the other home finds nobody any more. */
   async remove(name: string): Promise<void> {
     const { remote, change, alarm } = this.deps;
-    const { id } = this.named(name, remote.decision.saved.homes);
+    const known = this.named(name, remote.decision.saved.homes);
+    const { id, exit } = known;
+    if (remote.peers.some((peer) => peer.id === exit?.id)) await this.letLeave(name, false);
     await change((decided) => {
       const homes = without(decided.homes, (home) => home.id === id);
       return homes === null ? decided : { ...decided, homes };
     }).finally(() => {
-      if (!remote.homes.some((home) => home.id === id))
-        alarm("remote_changed", { what: "unlinked", device: name });
+      if (remote.homes.some((home) => home.id === id)) return;
+      this.removeServer(known);
+      alarm("remote_changed", { what: "unlinked", device: known.name });
     });
+  }
+
+  /** The exit through the other home is a server of one's own, whose private key is made here. */
+  private addServer({ key, endpoint, exit }: HomeCode, name: string, privateKey: string): void {
+    if (exit === null || endpoint === null) return;
+    const server = {
+      ...{ name, public_key: key, private_key: privateKey, mtu: exit.mtu },
+      endpoint: formatEndpoint(endpoint.host, endpoint.port),
+      address: exit.addresses.join(", "),
+      dns: exit.dns.join(", "),
+    };
+    this.deps.catalogue.addCustom(server, (config) => this.deps.tunnels.assertNoClash(config));
+  }
+
+  /** That of a link which is gone. One that a tunnel uses stays until people remove it. */
+  private removeServer({ name, exit }: Home): void {
+    const { catalogue, tunnels } = this.deps;
+    const isOurs = exit?.id === null && catalogue.has("custom", name);
+    if (isOurs && tunnels.using("custom", name) === null) catalogue.remove("custom", name);
   }
 
   /** Devices may have other addresses, or none. */
@@ -131,23 +184,26 @@ export class Homes {
     return [...new Set(this.deps.remote.homes.flatMap(({ devices }) => devices))];
   }
 
-  private offered({ id, key, endpoint, prefixes, name: suggested }: HomeCode, name: string | null): Home {
+  private offered(code: HomeCode, name: string | null, exitKey: string): Home {
+    const { id, key, endpoint, prefixes, name: suggested } = code;
     const { remote, store, wayIn } = this.deps;
     if (remote.homes.some((home) => home.id === id || home.public_key === key) || key === gatewayKey(store))
       throw refused("link_known");
     if (endpoint === null && wayIn.endpoint === null) throw refused("link_uncallable");
+    const exit = code.exit === null || endpoint === null ? null : { id: null, public_key: exitKey };
     const free = this.freeName(nameIn("name", name ?? suggested));
-    return { name: free, id, offered: false, public_key: key, endpoint, prefixes, devices: [] };
+    return { name: free, id, offered: false, public_key: key, endpoint, prefixes, exit, devices: [] };
   }
 
-  private answered({ id, key, endpoint, prefixes }: HomeCode, name: string | null): Home {
+  private answered({ id, key, endpoint, prefixes, exitKey }: HomeCode, name: string | null): Home {
     const { remote, wayIn } = this.deps;
     const home = remote.homes.find((each) => each.id === id && each.offered);
     if (home === undefined || home.public_key !== null) throw refused("link_unasked");
     if (name !== null && name !== home.name) throw refused("link_named", { name: home.name });
     if (remote.homes.some((each) => each.public_key === key)) throw refused("link_known");
     if (endpoint === null && wayIn.endpoint === null) throw refused("link_uncallable");
-    return { ...home, public_key: key, endpoint, prefixes };
+    const exit = { id: home.exit?.id ?? null, public_key: exitKey };
+    return { ...home, public_key: key, endpoint, prefixes, exit: exit.id === null ? null : exit };
   }
 
   /** What has one of its addresses here would be sent to the other home. */
@@ -159,13 +215,24 @@ export class Homes {
     }
   }
 
-  private codeOf({ id, offered }: Pick<Home, "id" | "offered">): string {
-    const { wayIn, store, hostname } = this.deps;
+  private codeOf({ id, offered, exit }: Pick<Home, "id" | "offered" | "exit">): string {
+    const { wayIn, store, hostname, remote } = this.deps;
+    const { access } = remote;
+    const address = exit?.id == null ? null : parsePrefix(exit.id);
     const endpoint = wayIn.endpoint;
     return formatCode({
       ...{ id, isAnswer: !offered, key: gatewayKey(store) ?? "", name: offered ? hostname : "" },
       endpoint: endpoint === null ? null : { host: endpoint.host, port: endpoint.port },
       prefixes: this.prefixes,
+      exit:
+        address === null || access === null
+          ? null
+          : {
+              addresses: addressesOf(access, address).map(prefixOf),
+              dns: gatewayIn(access),
+              mtu: wayIn.mtu,
+            },
+      exitKey: offered ? null : (exit?.public_key ?? null),
     });
   }
 
@@ -196,7 +263,7 @@ export class Homes {
     const peer = peers.find(({ publicKey }) => publicKey === home.public_key);
     const { name, public_key, endpoint, prefixes, offered } = home;
     const heard = peer?.latestHandshake ?? 0;
-    const { devices, host } = this.deps;
+    const { devices, host, remote } = this.deps;
     const isAlive = heard > 0 && host.now() - heard < ALIVE_MS;
     return {
       name,
@@ -206,6 +273,7 @@ export class Homes {
       public_key,
       endpoint,
       prefixes: [...prefixes],
+      exit: remote.peers.some(({ id }) => id === home.exit?.id),
       devices: home.devices.map((id) => ({
         id,
         name: devices.nameOf(id) ?? "",

@@ -94,7 +94,7 @@ export class RemoteInterface {
         ...remote.peers.map(({ id, public_key, preshared_key }) => ({
           config: {
             publicKey: public_key,
-            presharedKey: preshared_key,
+            ...(preshared_key !== undefined && { presharedKey: preshared_key }),
             allowedIps: addressesOf(access, id).map(prefixOf),
           },
           endpoint: null,

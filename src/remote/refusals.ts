@@ -7,6 +7,8 @@ export const refused = refusals({
     endpoint_missing: "{reason}",
     link_overlaps:
       "{prefix} of the other home is also here: {owner}. Two linked homes need different networks: give one of them another, such as 192.168.77.0/24, and link them again",
+    link_without_exit:
+      "only the home that has taken the first code can leave by the other; link the two again, the other way round",
     link_uncallable:
       "neither home knows an address at which the other can call it; on one of them, type: sudo portcullis remote on --endpoint <name or address>",
     own_key_lost: "the gateway's own key for remote access is lost: turn it on again",

@@ -36,11 +36,14 @@ const StoredAccess = objectOf({
 type StoredAccess = Static<typeof StoredAccess>;
 export type Access = Omit<StoredAccess, "ipv4" | "ipv6"> & Networks;
 
+export const REMOTE_ID = "^10\\.[0-9]+\\.[0-9]+\\.[0-9]+/32$";
+
 const StoredPeer = objectOf({
   /** Its IPv4 address, as a prefix. */
-  id: Type.String({ pattern: "^10\\.[0-9]+\\.[0-9]+\\.[0-9]+/32$" }),
+  id: Type.String({ pattern: REMOTE_ID }),
   public_key: Type.String(),
-  preshared_key: Type.String(),
+  /** Another home that leaves here has none: codes have no secrets. */
+  preshared_key: Type.Optional(Type.String()),
   lan: Type.Boolean(),
 });
 
@@ -58,7 +61,8 @@ export const REMOTE_PEERS = new SavedList<RemotePeer>({
   entriesIn: (text) =>
     storedPeers(text).flatMap((peer) => {
       const id = parsePrefix(peer.id);
-      return id !== null && isKey(peer.public_key) && isKey(peer.preshared_key) ? [{ ...peer, id }] : [];
+      const keys = [peer.public_key, ...(peer.preshared_key === undefined ? [] : [peer.preshared_key])];
+      return id !== null && keys.every(isKey) ? [{ ...peer, id }] : [];
     }),
   format: JSON.stringify,
   nameOf: ({ id }) => id,

@@ -159,6 +159,10 @@ export const HomeLink = objectOf({
     }),
     { description: "the devices here that the other home reaches; it reaches nothing else" },
   ),
+  exit: Type.Boolean({
+    description:
+      "whether the other home may leave here: its gateway is a device away from home, with an exit",
+  }),
   latest_handshake: Type.Union([Type.String(), Type.Null()], { description: "ISO 8601" }),
   rx_bytes: Type.Integer({ description: "what the other home has sent" }),
   tx_bytes: Type.Integer({ description: "what the gateway has sent to it" }),
@@ -173,6 +177,12 @@ export type HomeLinks = Static<typeof HomeLinks>;
 export const NewHomeLink = objectOf({
   name: Type.String({ minLength: 1, description: "what the other home is called here: 1 to 64 characters" }),
 });
+
+/** PATCH /api/links/:name. */
+export const HomeLinkChange = objectOf({
+  exit: Type.Boolean({ description: "whether the other home may leave here" }),
+});
+export type HomeLinkChange = Static<typeof HomeLinkChange>;
 
 /** POST /api/links/take. */
 export const TakenHomeCode = objectOf({

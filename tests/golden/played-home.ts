@@ -23,6 +23,7 @@ const STEP_MS = 1_000;
 const PARENTS_CODE = formatCode({
   ...{ id: "0123456789abcdef", isAnswer: false, key: "hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=" },
   ...{ name: "parents", endpoint: null, prefixes: [cidr("192.168.66.0/24"), cidr("fd66::/64")] },
+  ...{ exit: null, exitKey: null },
 });
 const PHONE_KEY = "HIgo9xNzJMWLKASShiTqIybxZ0U3wGLiUeJ1PKf8ykw=";
 const NARROW_KEY = "kV2qCLqPc1QbL1c3ycUAiYwnDFgYhDjAvRCFGoC7gjo=";

@@ -57,6 +57,7 @@ const ENDPOINTS = [
   "get /api/links",
   "post /api/links",
   "post /api/links/take",
+  "patch /api/links/{name}",
   "delete /api/links/{name}",
   "put /api/links/{name}/devices/{device}",
   "delete /api/links/{name}/devices/{device}",

@@ -97,12 +97,70 @@ export function comesInUnmarked(walks: Walks, policy: Policy, family: Family): Q
     ...(policy.uplink === null || lans.includes(policy.uplink) ? [] : [policy.uplink]),
     ...tunnels,
   ];
-  return outside.flatMap((from) =>
-    inside.map((to) => asked("e", `${from} > ${to}`, walks.forwarded(family, from, to), TRUE)),
+  const { remote } = policy;
+  const links = remote?.homes === undefined ? [] : [remote.interface];
+  return [
+    ...outside.flatMap((from) =>
+      inside.map((to) => asked("e", `${from} > ${to}`, walks.forwarded(family, from, to), TRUE)),
+    ),
+    ...links.flatMap((from) =>
+      lans.map((to) => {
+        const walk = walks.forwarded(family, from, to);
+        const isHomes = either(
+          ...homesOf(policy, family).map((home) => isOfHome(walk.packet.start.src, home)),
+        );
+        return asked("e", `${from} > ${to}, from another home`, walk, isHomes);
+      }),
+    ),
+  ];
+}
+
+type Home = NonNullable<NonNullable<Policy["remote"]>["homes"]>[number];
+
+/** The homes with what each has of a family. */
+function homesOf({ remote }: Policy, family: Family): Home[] {
+  return (remote?.homes ?? []).map(({ name, prefixes, reaches }) => ({
+    name,
+    prefixes: prefixes.filter((each) => familyOf(each) === family),
+    reaches: reaches.filter((each) => familyOf(each) === family),
+  }));
+}
+
+function isOfHome(address: Term, { prefixes }: Home): Term {
+  return either(...prefixes.map((prefix) => isIn(address, prefix)));
+}
+
+/** What another home sends to a device that it may reach, or answers. */
+function isFromHome(policy: Policy, packet: Packet, family: Family, lan: string): Term {
+  const own = policy.lans.filter((each) => each.interface === lan).flatMap(({ prefixes }) => prefixes);
+  return either(
+    ...homesOf(policy, family).map((home) => {
+      const reached = home.reaches.filter((address) => own.some((prefix) => contains(prefix, address)));
+      const may = either(isOneOf(packet.dst, reached, family), isKnownAnswer(packet));
+      return both(isOfHome(packet.start.src, home), may);
+    }),
   );
 }
 
-/** (e) A remote device reaches the LAN only if it may, and no other remote device; the LAN only answers. */
+/** What begins on a LAN with the page, for another home. */
+function isToHome(policy: Policy, packet: Packet, family: Family, lan: string): Term {
+  const isOpen = policy.networks?.find((each) => each.interface === lan)?.page ?? true;
+  if (!isOpen) return FALSE;
+  const own = policy.lans.filter((each) => each.interface === lan).flatMap(({ prefixes }) => prefixes);
+  const isOwn = either(
+    ...own.filter((each) => familyOf(each) === family).map((each) => isIn(packet.start.src, each)),
+  );
+  return both(
+    isOwn,
+    packet.isTracked,
+    either(...homesOf(policy, family).map((home) => isOfHome(packet.dst, home))),
+  );
+}
+
+/**
+ * (e) A remote device reaches the LAN only if it may, another home only the devices that it may, and neither another one;
+ * the LAN begins only what is for another home.
+ */
 function fromRemote(walks: Walks, policy: Policy, family: Family, link: string): Question[] {
   const may = (policy.remote?.devices ?? []).filter(({ lan }) => lan).flatMap(({ addresses }) => addresses);
   return [
@@ -115,9 +173,18 @@ function fromRemote(walks: Walks, policy: Policy, family: Family, link: string):
           "e",
           `${link} > ${lan}`,
           there,
-          both(no(isOneOf(there.packet.start.src, may, family)), no(isDirect)),
+          both(
+            no(isOneOf(there.packet.start.src, may, family)),
+            no(isDirect),
+            no(isFromHome(policy, there.packet, family, lan)),
+          ),
         ),
-        asked("e", `${lan} > ${link}`, back, no(isKnownAnswer(back.packet))),
+        asked(
+          "e",
+          `${lan} > ${link}`,
+          back,
+          no(either(isKnownAnswer(back.packet), isToHome(policy, back.packet, family, lan))),
+        ),
       ];
     }),
     asked("e", `${link} > ${link}`, walks.forwarded(family, link, link), TRUE),

@@ -225,9 +225,10 @@ function parsedRule(rule: Rule, flow: Flow): { match: Term; action: Action } {
 
 function selected(word: string, value: string, flow: Flow, rule: Rule): Term {
   switch (word) {
+    case "from":
     case "to": {
       const [address = "", length] = value.split("/");
-      return within(flow.dst, addressBits(address), Number(length));
+      return within(word === "to" ? flow.dst : flow.src, addressBits(address), Number(length));
     }
     case "fwmark": {
       const [mark = "", mask = "0xffffffff"] = value.split("/");

@@ -8,10 +8,12 @@ const CODE: HomeCode = {
   ...{ id: "0123456789abcdef", isAnswer: false, key: generateKeyPair().publicKey, name: "Küche" },
   endpoint: { host: "home.example.org", port: 51_820 },
   prefixes: cidrs("192.168.66.0/24", "fd66::/64"),
+  exit: { addresses: ["10.200.7.2/32", "fd00::2/128"], dns: ["10.200.7.1"], mtu: 1_420 },
+  exitKey: null,
 };
 const HOME: Home = {
   ...{ name: "parents", id: CODE.id, offered: true, public_key: CODE.key, endpoint: CODE.endpoint },
-  ...{ prefixes: CODE.prefixes, devices: [] },
+  ...{ prefixes: CODE.prefixes, exit: { id: "10.200.7.2/32", public_key: null }, devices: [] },
 };
 const coded = (change: object) => formatCode({ ...CODE, ...change } as HomeCode);
 
@@ -28,6 +30,9 @@ test("a code that is not whole, or claims what is not a home's, is refused", () 
     formatCode(CODE).replace("home1_", "home2_"),
     "home1_gA",
     coded({ key: "x" }),
+    coded({ exitKey: "x" }),
+    coded({ exit: { ...CODE.exit, addresses: ["8.8.8.8/32"] } }),
+    coded({ exit: { ...CODE.exit, mtu: 1 } }),
     coded({ more: 1 }),
     coded({ id: "1" }),
     coded({ endpoint: { host: "a b", port: 1 } }),

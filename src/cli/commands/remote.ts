@@ -83,6 +83,12 @@ export function addLinkCommands(program: Command): void {
       async (api, words) => (await loadLinks()).changeReach(api, words, action),
     );
   apiCommand(
+    command(link, "exit", "choose whether the other home may leave by this one")
+      .argument("<name>", "the link")
+      .addArgument(new Argument("<state>").choices(["on", "off"])),
+    async (api, [name = "", state = ""]) => (await loadLinks()).setLinkExit(api, name, state),
+  );
+  apiCommand(
     command(link, "remove", "end a link: the other home reaches nothing any more").argument(
       "<name>",
       "the link",

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
-import { LAN, ROUTER, UPLINK } from "../../../src/sandbox/topology.ts";
+import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
 import { long } from "../../fast.ts";
 import { Phone } from "../../rig/home/phone.ts";
 import { Doorbell } from "../../rig/peers/visited-port.ts";
@@ -152,6 +152,21 @@ test(
       null,
       lab.namespaces.client,
     ]);
+
+    // The cabin's device leaves from home, if home lets it: with the exit that home's gateway gives to the cabin.
+    const seenAs = () => lab.fetchFrom(device, `http://${INTERNET.host4}/ip`);
+    await home.ask("POST", "/api/connect", { server: "box-vpn-1" });
+    await type(home, "link", "exit", "cabin", "on");
+    await cabin.ask("PUT", "/api/tunnels/home", { provider: "custom", server: "home" });
+    expect(await seenAs()).toBeNull();
+    await cabin.ask("PUT", `/api/devices/${encodeURIComponent(deviceId)}`, { exit: "home" });
+    expect([await seenAs(), await reaches(device, TV4)]).toEqual([VPN.vpn1.v4, null]);
+    await home.ask("POST", "/api/disconnect");
+    expect(await seenAs()).toBeNull();
+    await home.ask("POST", "/api/connect", { server: "box-vpn-1" });
+    await type(home, "link", "exit", "cabin", "off");
+    expect([await seenAs(), await reaches(device, LAN.client4)]).toEqual([null, lab.namespaces.client]);
+    expect(await inClear()).toEqual([]);
 
     await home.kill("SIGKILL");
     const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
