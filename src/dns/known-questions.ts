@@ -35,6 +35,8 @@ export class KnownQuestions {
 }
 
 /** A character for each byte. */
-function textOf({ buffer, byteOffset, length }: Uint8Array): string {
-  return Buffer.from(buffer, byteOffset + ID_BYTES, length - ID_BYTES).toString("latin1");
+function textOf(message: Uint8Array): string {
+  const { buffer, byteOffset, length } = message;
+  const bytes = Buffer.isBuffer(message) ? message : Buffer.from(buffer, byteOffset, length);
+  return bytes.toString("latin1", ID_BYTES);
 }

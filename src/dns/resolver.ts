@@ -110,7 +110,7 @@ export class Resolver {
   /** Queries under way, shared by all clients that ask the same. */
   private readonly asking = new Map<string, Promise<Answer | null>>();
   /** By exit: the interface that answers came by, and how often it has changed. */
-  private readonly generations = new Map<string, { link: string | null; number: number }>();
+  private readonly generations = new Map<string, { link: string | null; number: number; text: string }>();
 
   /** Whether answers have addresses of these networks. */
   private readonly ofHome = new WeakMap<Answer, { home: readonly Prefix[]; isIn: boolean }>();
@@ -254,12 +254,13 @@ export class Resolver {
   /** Another server of the tunnel gets other answers. While it is down, those of the former one count. */
   private generationOf(exit: Exit): string {
     const name = exit.to === "tunnel" ? exit.name : `(${exit.to})`;
-    const known = this.generations.get(name) ?? { link: null, number: 0 };
+    const known = this.generations.get(name) ?? { link: null, number: 0, text: `${name}#0` };
     const link = this.deps.resolversOf(exit)?.link ?? known.link;
-    const isMoved = known.link !== null && link !== known.link;
-    const next = { link, number: known.number + (isMoved ? 1 : 0) };
-    this.generations.set(name, next);
-    return `${name}#${next.number}`;
+    if (link === known.link) return known.text;
+    const number = known.number + (known.link === null ? 0 : 1);
+    const text = `${name}#${number}`;
+    this.generations.set(name, { link, number, text });
+    return text;
   }
 
   /** Null if the exit is down, nothing answers there, or the device asks too much. */
