@@ -142,14 +142,26 @@ test(
   TIMEOUT_MS,
 );
 
+/** What the page has said of the home so far, each once. */
+const KEEPS_TITLES = `{
+  window.titles = [];
+  const keep = () => {
+    const title = document.querySelector(".state h1")?.innerText.trim();
+    if (title && !window.titles.includes(title)) window.titles.push(title);
+  };
+  new MutationObserver(keep).observe(document, { subtree: true, childList: true, characterData: true });
+}`;
+
 test(
-  "opening it reads each answer once, so that a reader stays far below the limit of requests",
+  "it says the state from the first moment on, and reads each answer once, so that a reader stays far below the limit",
   async () => {
     // Both are one client to the gateway, and what it refuses is read again.
     await tab.page.waitForNetworkIdle({ idleTime: 2_000 });
     await tab.page.browserContext().close();
-    const second = await rig.browser.open(rig.url);
+    const second = await rig.browser.open(rig.url, undefined, KEEPS_TITLES);
     await second.shows(".rates .received", /bit/);
+    // The gateway has written it into the page, and the page judges the same.
+    expect(await second.page.evaluate("window.titles")).toEqual(["Blocked"]);
     await second.page.waitForNetworkIdle({ idleTime: 2_000 });
     const read = second.urls.map((url) => new URL(url).pathname).filter((path) => path.startsWith("/api/"));
     expect(read.toSorted()).toEqual(["/api/history", "/api/page"]);

@@ -133,7 +133,10 @@ test(
         : void request.continue(),
     );
     await tab.page.goto(rig.url);
+    // What the gateway has written into the page is true for a moment.
+    await tab.shows(".state h1", "Protected");
     await tab.shows("#page", "If it does not appear, load it again.");
+    await tab.shows(".state h1", /^$/);
     isGone = false;
     await tab.page.reload();
     await tab.shows(".state h1", "Protected");
