@@ -74,7 +74,7 @@ export interface Surroundings {
   https: Pick<Https, "status"> | null;
   tokens: Pick<Tokens, "list"> | null;
   forwards: Pick<Forwards, "list"> | null;
-  remoteAccess: Pick<RemoteAccess, "status"> | null;
+  remoteAccess: Pick<RemoteAccess, "links" | "status"> | null;
   fairQueues: Pick<FairQueues, "line" | "missing"> | null;
   devices?: { networks: Pick<LanNetworks, "list"> };
   /** The listener, if a service runs. */
@@ -204,7 +204,10 @@ export class Checkup {
       item("line", () => fairQueues && lineFinding(fairQueues)),
       item("ipv6", async () => ipv6Finding(await network(), inTunnels.carriesIpv6)),
       item("forwards", async () => forwardsFinding((await forwards?.list()) ?? [])),
-      item("remote", async () => remoteAccess && remoteFinding(await remoteAccess.status())),
+      item("remote", async () => {
+        if (remoteAccess === null) return null;
+        return remoteFinding(await remoteAccess.status(), (await remoteAccess.links()).links);
+      }),
       item("access", () => tokens && accessFinding(settings.auth, tokens.list())),
       item("https", () => https && httpsFinding(https.status(), settings, host.now())),
       item("connections", () => connectionsFinding(bounds, tunnels !== null)),

@@ -49,3 +49,10 @@ test("without an address to call it is a fault, with what to enter", () => {
     advice: ENTER,
   });
 });
+
+test("a gateway that only calls other homes need not be reached; one that waits for an answer must", () => {
+  const closed = { ...ON, endpoint: null, error: "the address is not known" };
+  const [called, waiting] = [{ endpoint: { host: "home.example.org", port: 51_820 } }, { endpoint: null }];
+  expect(remoteFinding(closed, [called])).toBeNull();
+  expect(remoteFinding(closed, [called, waiting])?.result).toBe("fault");
+});
