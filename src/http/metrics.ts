@@ -35,10 +35,13 @@ export const metricsRoute = route({
 type Figures = Awaited<ReturnType<typeof figuresOf>>;
 
 async function figuresOf(domain: Domain) {
-  const { overview, bounds } = domain;
-  const [{ status, tunnels }, places] = await Promise.all([overview.whole(), bounds.places()]);
+  const { overview, bounds, remoteAccess } = domain;
+  const [{ status, tunnels }, places, { links }] = await Promise.all([
+    ...([overview.whole(), bounds.places()] as const),
+    remoteAccess.links(),
+  ]);
   const carried = tunnels.map(({ row, state }) => ({ row, session: carriedBy(state) }));
-  return { ...domain, status, tunnels: carried, places };
+  return { ...domain, status, tunnels: carried, places, links };
 }
 
 /** What no answer has. */
@@ -65,6 +68,24 @@ const OWN_METRICS: readonly MetricOf<Figures>[] = [
     help: "Known devices by network of the LAN and its default exit; only with several networks.",
     labels: ["network", "exit"],
     of: ({ devices }) => byNetwork(devices.networks.list()),
+  },
+  {
+    name: "portcullis_link_up",
+    help: "1 if the other home was heard in the last three minutes, by link.",
+    labels: ["link"],
+    of: ({ links }) => Object.fromEntries(links.map(({ name, state }) => [name, Number(state === "up")])),
+  },
+  {
+    name: "portcullis_link_received_bytes_total",
+    help: "What the other home has sent, by link.",
+    labels: ["link"],
+    of: ({ links }) => Object.fromEntries(links.map(({ name, rx_bytes }) => [name, rx_bytes])),
+  },
+  {
+    name: "portcullis_link_sent_bytes_total",
+    help: "What was sent to the other home, by link.",
+    labels: ["link"],
+    of: ({ links }) => Object.fromEntries(links.map(({ name, tx_bytes }) => [name, tx_bytes])),
   },
   {
     name: "portcullis_destination_rules",

@@ -69,7 +69,8 @@ export class Homes {
   }
 
   async list(): Promise<HomeLinks> {
-    const peers = await this.deps.peers();
+    const { remote, peers: ask } = this.deps;
+    const peers = remote.homes.length === 0 ? [] : await ask();
     return { links: this.deps.remote.homes.map((home) => this.rowOf(home, peers)) };
   }
 
