@@ -7,12 +7,20 @@ import type { State } from "./state.ts";
 
 export const OF_RULESET = [
   ...(["a rule less", "a match less", "a match negated", "a prefix widened", "a set widened"] as const),
-  ...(["a set emptied", "accepted", "another mark", "another zone", "two rules swapped"] as const),
+  ...(["a set emptied", "accepted", "another mark", "another mask", "another zone"] as const),
+  ...(["another interface", "two rules swapped"] as const),
 ] as const;
 export const OF_ROUTING = [
   ...(["a routing rule less", "a selector less", "another routing mark", "another table"] as const),
   "two routing rules swapped",
 ] as const;
+
+const MARKS = /(?<=0xffffe000 \| )0x\w+/g;
+const MASKS = /(?<=meta mark & )0x\w+(?= [=!]=)/g;
+const MASK = /(?<=^meta mark & )0x\w+(?= [=!]=)/;
+const ZONES = /(?<=ct zone set )\d+/g;
+const LINKS = /(?<=[io]ifname ")[^"]+(?=")/g;
+const LINK = /(?<=^[io]ifname ")[^"]+(?="$)/;
 
 export type Kind = (typeof OF_RULESET)[number] | (typeof OF_ROUTING)[number];
 
@@ -44,7 +52,7 @@ export function mutantWith(state: State, kind: Kind, of: string): Mutant {
 function ofRuleset(state: State): Mutant[] {
   const lines = state.ruleset.split("\n");
   const rules = [...parseRuleset(state.ruleset).chains.values()].flatMap((chain) => chain.rules);
-  const [marks, zones] = [/(?<=0xffffe000 \| )0x\w+/g, /(?<=ct zone set )\d+/g].map((pattern) => [
+  const [marks, masks, zones, links] = [MARKS, MASKS, ZONES, LINKS].map((pattern) => [
     ...new Set(state.ruleset.match(pattern)),
   ]);
   const changes = [
@@ -57,6 +65,8 @@ function ofRuleset(state: State): Mutant[] {
       ...inParts(rule, "another mark", (_, part) =>
         replaced(part, /0x00001\w{3}\b(?!.*0x00001)/, marks ?? []),
       ),
+      ...inParts(rule, "another mask", (_, part) => replaced(part, MASK, masks ?? [])),
+      ...inParts(rule, "another interface", (_, part) => replaced(part, LINK, links ?? [])),
       ...inParts(rule, "another zone", (_, part) =>
         replaced(part, /(?<=^ct (?:zone|zone set) )\d+$/, zones ?? []),
       ),

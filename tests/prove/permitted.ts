@@ -136,11 +136,6 @@ export function isPermittedIn(policy: Policy, p: Packet): Term {
     p.family === 4
       ? FALSE
       : both(isProtocol(p, ICMPV6), atLeast(p.icmpType, 133), atMost(p.icmpType, 136), same(p.hop, 255));
-  const tooLong = both(
-    isProtocol(p, p.family === 4 ? ICMP : ICMPV6),
-    same(p.icmpType, p.family === 4 ? 3 : 2),
-    isState(p, "related"),
-  );
   const relayed = endpoints.flatMap(({ relay, endpoint: { address, port } }) =>
     relay === undefined
       ? []
@@ -177,13 +172,29 @@ export function isPermittedIn(policy: Policy, p: Packet): Term {
     wireguard,
     lease,
     discovery,
-    tooLong,
+    isTooLong(policy, p),
     ...relayed,
     ...lookUps,
     ...exempt,
     router,
     isToRemoteSocket(policy, p, uplink ?? ""),
   );
+}
+
+/** An ICMP error that says how long the packets to a server may be. */
+function isTooLong({ endpoints }: Policy, p: Packet): Term {
+  const { original, family } = p;
+  const isError =
+    family === 4
+      ? both(isProtocol(p, ICMP), same(p.icmpType, 3), same(p.icmpCode, 4))
+      : both(isProtocol(p, ICMPV6), same(p.icmpType, 2));
+  const isAboutOne = endpoints.map(({ endpoint: { address, port } }) =>
+    either(
+      both(isOneOf(original.dst, [address], family), same(original.dport, port)),
+      both(isOneOf(original.src, [address], family), same(original.sport, port)),
+    ),
+  );
+  return both(isError, isState(p, "related"), either(...isAboutOne));
 }
 
 export function isToRemoteSocket(policy: Policy, p: Packet, from: string): Term {
