@@ -5,8 +5,6 @@ export const refused = refusals({
     remote_off: "remote access is off; to turn it on, type on the gateway: sudo portcullis remote on",
     remote_networks_taken: "no network of 10.0.0.0/8 is free for devices away from home",
     endpoint_missing: "{reason}",
-    link_overlaps:
-      "{prefix} of the other home is also here: {owner}. Two linked homes need different networks: give one of them another, such as 192.168.77.0/24, and link them again",
     link_without_exit:
       "only the home that has taken the first code can leave by the other; link the two again, the other way round",
     link_uncallable:
@@ -33,9 +31,11 @@ export const refused = refusals({
       "schedules, rules or lists of names still name former devices with all addresses; remove some first",
   },
   "bad_request: code": {
+    link_overlaps:
+      "{prefix} of the other home is also here: {owner}. Two linked homes need different networks: give one of them another, such as 192.168.77.0/24, and link them again",
     link_code_invalid: "is not whole; it begins with home1_, and is one line",
     link_known: "is from this gateway, or from a home that is linked already: remove that link first",
-    link_unasked: "answers no link that waits here; begin again: portcullis link add <name>",
+    link_unasked: "answers no link that waits here; begin again, such as: portcullis link add parents",
     link_named: "answers the link {name}, which has its name already",
   },
   "bad_request: public_key": {

@@ -1,0 +1,48 @@
+import { afterEach, expect, test } from "bun:test";
+import { formatCode, type HomeCode } from "../../src/remote/home-code.ts";
+import { generateKeyPair } from "../../src/wireguard/key.ts";
+import { cidrs } from "../fake/address.ts";
+import { Home } from "./home.ts";
+
+let home: Home;
+afterEach(() => home.stop());
+
+const ENDPOINT = { host: "192.0.2.7", port: 51_820 };
+const code = (change: Partial<HomeCode> = {}): string =>
+  formatCode({
+    ...{ id: "0123456789abcdef", isAnswer: false, key: generateKeyPair().publicKey, name: "cabin" },
+    ...{ endpoint: ENDPOINT, prefixes: cidrs("192.168.66.0/24"), exit: null, exitKey: null },
+    ...change,
+  });
+
+async function start(): Promise<void> {
+  home = await Home.start();
+  await home.parts.remoteAccess.turnOn({ endpoint: null, port: 51_820, through: null });
+}
+
+const take = (text: string, name?: string) =>
+  home.send("POST", "/api/links/take", JSON.stringify({ code: text, ...(name !== undefined && { name }) }));
+const links = async () => (await home.send("GET", "/api/links")).json.links;
+
+test("a home with addresses of this one's network is refused by name, and nothing changes", async () => {
+  await start();
+  const answer = await take(code({ prefixes: cidrs("192.168.0.0/16") }));
+  expect([answer.status, answer.json.error]).toEqual([
+    400,
+    expect.stringContaining(
+      "code: 192.168.0.0/16 of the other home is also here: the LAN's own 192.168.7.0/24 on lan0.",
+    ),
+  ]);
+  expect(await links()).toEqual([]);
+});
+
+test("the first code makes a link, an answer completes the one that waits for it, and no other is taken", async () => {
+  await start();
+  expect((await take(code({ isAnswer: true }))).json.error).toStartWith("code: answers no link");
+  const first = code();
+  expect((await take(first)).json).toMatchObject({ name: "cabin", code: expect.stringMatching(/^home1_/) });
+  expect((await take(first)).json.error).toStartWith("code: is from this gateway, or from a home");
+  expect(await links()).toMatchObject([{ name: "cabin", state: "down", prefixes: ["192.168.66.0/24"] }]);
+  expect((await home.send("DELETE", "/api/links/cabin")).status).toBe(200);
+  expect(await links()).toEqual([]);
+});
