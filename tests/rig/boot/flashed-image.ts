@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../../package.json";
-import { type Image, newKey, run } from "./image.ts";
+import { ARCHITECTURES, type Architecture, HAS_KVM, type Image, newKey, run } from "./image.ts";
 import type { Variant } from "./variant.ts";
 
 const BUILT = join(import.meta.dir, "../../../dist/image");
@@ -12,6 +12,18 @@ const FIRMWARE = ["/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_CODE.
 const FIRST_PARTITION = "1M";
 /** A small card is larger than the image. */
 const CARD = "2G";
+
+/**
+ * An emulated machine's time is what it has done, and not what the others on this one have: else the ten minutes of the claim
+ * pass before the page is there, and systemd ends what is slow.
+ */
+export const PC: Architecture = HAS_KVM
+  ? ARCHITECTURES.amd64
+  : {
+      ...ARCHITECTURES.amd64,
+      qemu: [...ARCHITECTURES.amd64.qemu, "-icount", "shift=0,sleep=on"],
+      accelerators: ["tcg,thread=single,tb-size=512"],
+    };
 
 /** A card with the very image, and on its first partition what a person may put there: a key for SSH. */
 export async function flashedImage(kind: NonNullable<Variant["image"]>): Promise<Image> {

@@ -27,7 +27,7 @@ export interface Architecture {
 
 const EMULATION = "tcg,thread=multi,tb-size=512";
 /** Not every /dev/kvm can run Debian's kernel, but those of a processor's own virtualization can. */
-const HAS_KVM = ["/sys/module/kvm_amd", "/sys/module/kvm_intel"].some((module) => existsSync(module));
+export const HAS_KVM = ["/sys/module/kvm_amd", "/sys/module/kvm_intel"].some((module) => existsSync(module));
 
 export const ARCHITECTURES: Record<Variant["arch"], Architecture> = {
   amd64: {
