@@ -117,12 +117,15 @@ export class Roster {
 
   presence(id: DeviceId): Presence | null {
     if (isPrefixId(id) && this.deps.remote.isKnown(id)) return this.remotePresence(id);
-    return isPrefixId(id) ? this.networks.presence(id) : this.neighbourhood.presence(id);
+    if (!isPrefixId(id)) return this.neighbourhood.presence(id);
+    const mesh = this.meshLinkOf(id);
+    return mesh === null ? this.networks.presence(id) : this.networks.presence(id, [mesh]);
   }
 
   /** The interface by which a device was seen last, or that leads to it; null if there is none. */
   linkOf(id: DeviceId): string | null {
-    return isPrefixId(id) ? (this.presence(id)?.interface ?? null) : this.neighbourhood.linkOf(id);
+    if (!isPrefixId(id)) return this.neighbourhood.linkOf(id);
+    return this.meshLinkOf(id) ?? this.presence(id)?.interface ?? null;
   }
 
   isOnline(id: DeviceId): boolean {
@@ -265,8 +268,14 @@ export class Roster {
     );
   }
 
+  /** Asked for each question to the resolver: it must not take a look at the whole policy. */
+  private meshLinkOf(prefix: Prefix): string | null {
+    const mesh = this.meshes.find(({ prefixes }) => prefixes.some((each) => isWithin(prefix, each)));
+    return mesh?.interface ?? null;
+  }
+
   private isInMesh(prefix: Prefix): boolean {
-    return this.meshPrefixes.some((mesh) => isWithin(prefix, mesh));
+    return this.meshLinkOf(prefix) !== null;
   }
 
   /** The device that needs no MAC address: remote, behind another router, or of a mesh. */

@@ -33,8 +33,7 @@ export class RoutedNetworks {
   }
 
   /** A network is online if the address that was heard last is. */
-  presence(prefix: Prefix): Presence {
-    const [name] = this.deps.wayTo(prefix).interfaces;
+  presence(prefix: Prefix, [name] = this.deps.wayTo(prefix).interfaces): Presence {
     const heard = this.deps.heardIn(prefix);
     const heardAt = heard[0]?.heardAt ?? null;
     const isRecent = heardAt !== null && this.deps.host.monotonic() - heardAt < SILENT_MS;

@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { type Address, contains, type Prefix } from "../base/address.ts";
+import { type Address, contains, type Prefix, prefixOf } from "../base/address.ts";
 import type { Log } from "../base/log.ts";
 import type { Mac } from "../base/mac.ts";
 import { objectOf } from "../base/object.ts";
@@ -94,8 +94,12 @@ export class Traffic<Id extends string> {
 
   /** The addresses of a network, or of a mesh, that have sent something within a day, the latest first. */
   heardIn(network: Prefix): { address: Address; heardAt: number }[] {
+    // A mesh may have hundreds of devices, and each of them is asked for.
+    const isIn = isSingle(network)
+      ? (address: Address) => prefixOf(address) === network
+      : (address: Address) => contains(network, address);
     return this.heard
-      .filter((each) => (each.network === null ? contains(network, each.address) : each.network === network))
+      .filter((each) => (each.network === null ? isIn(each.address) : each.network === network))
       .map(({ address, msAgo }) => ({ address, heardAt: this.heardAt - msAgo }))
       .sort((a, b) => b.heardAt - a.heardAt);
   }
@@ -204,6 +208,10 @@ export class Traffic<Id extends string> {
     [this.heard, this.heardAt] = [heard, this.deps.host.monotonic()];
     for (const id of this.figures.keys()) if (!known.has(id)) this.figures.delete(id);
   }
+}
+
+function isSingle(network: Prefix): boolean {
+  return network.endsWith(network.includes(":") ? "/128" : "/32");
 }
 
 /** An element that has timed out meanwhile counts from zero again. */
