@@ -1,4 +1,4 @@
-import type { Address, Prefix } from "../base/address.ts";
+import { type Address, addressOf, type Prefix } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
 import type { AlertArgs } from "../base/alert-rows.ts";
 import type { Bus } from "../base/bus.ts";
@@ -29,6 +29,7 @@ import {
   tunnelsOf,
 } from "./policy.ts";
 import { Readings } from "./readings.ts";
+import { homeAt } from "./remote-part.ts";
 import type { Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
 import { interfacesTo, overlap, overlapOf, routersTo } from "./routed.ts";
@@ -142,7 +143,9 @@ export class KillSwitch {
     const [remote] = (policy.remote?.networks ?? []).filter((network) => overlap(network, prefix));
     if (owner !== null) return owner;
     if (behind !== undefined) return `the network ${behind.prefix} behind another router`;
-    return remote === undefined ? null : `the remote devices, ${remote}`;
+    if (remote === undefined) return null;
+    const home = homeAt(policy.remote, addressOf(remote));
+    return home === undefined ? `the remote devices, ${remote}` : `${remote} of the linked home ${home.name}`;
   }
 
   /** Whether something carries what is to go through this exit. */

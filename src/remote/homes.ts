@@ -90,9 +90,9 @@ export class Homes {
   async take(text: string, name: string | null): Promise<NewHomeCode> {
     const code = parseCode(text);
     this.deps.admissions.assertOn();
-    this.assertApart(code);
     const own = generateKeyPair();
     const home = code.isAnswer ? this.answered(code, name) : this.offered(code, name, own.publicKey);
+    this.assertApart(code);
     if (home.exit?.id === null) this.addServer(code, home.name, own.privateKey);
     const link = (decided: Decided) => ({
       ...decided,

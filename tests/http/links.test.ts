@@ -42,7 +42,11 @@ test("the first code makes a link, an answer completes the one that waits for it
   const first = code();
   expect((await take(first)).json).toMatchObject({ name: "cabin", code: expect.stringMatching(/^home1_/) });
   expect((await take(first)).json.error).toStartWith("code: is from this gateway, or from a home");
-  expect(await links()).toMatchObject([{ name: "cabin", state: "down", prefixes: ["192.168.66.0/24"] }]);
-  expect((await home.send("DELETE", "/api/links/cabin")).status).toBe(200);
-  expect(await links()).toEqual([]);
+  expect((await take(code({ id: "fedcba9876543210" }), "barn")).json.error).toStartWith(
+    "code: 192.168.66.0/24 of the other home is also here: 192.168.66.0/24 of the linked home cabin.",
+  );
+  expect((await take(code({ id: "1111111111111111", endpoint: null }), "shed")).json.error).toContain(
+    "sudo portcullis remote on --endpoint <name or address>",
+  );
+  expect(await links()).toMatchObject([{ name: "cabin", prefixes: ["192.168.66.0/24"] }]);
 });
