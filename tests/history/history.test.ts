@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -10,8 +10,10 @@ import type { Carried, Ring, Subject } from "../../src/history/ring.ts";
 import { Store } from "../../src/store/store.ts";
 import type { State } from "../../src/tunnel/state.ts";
 import { FakeHost } from "../fake/host.ts";
-import { long, runs, sampled } from "../fast.ts";
+import { long, runs, sampled, slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
+
+const { test } = slow;
 
 const MINUTE_MS = 60_000;
 /** The beginning of a day. */

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { once } from "node:events";
 import net from "node:net";
 import fc from "fast-check";
@@ -7,9 +7,12 @@ import { nextTurn } from "../../src/base/queue.ts";
 import { jsonBody } from "../../src/http/body.ts";
 import { parseJson } from "../../src/http/json.ts";
 import { formatConfig } from "../../src/wireguard/config-text.ts";
+import { slow } from "../fast.ts";
 import { CONFIG } from "../servers/example.ts";
 import { Home } from "./home.ts";
 import { request } from "./wire.ts";
+
+const { test } = slow;
 
 const home = await Home.start();
 const send: Home["send"] = (...asked) => home.send(...asked);

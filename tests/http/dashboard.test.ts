@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect } from "bun:test";
 import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
 import { bundle } from "../../src/http/dashboard/bundle.ts";
+import { slow } from "../fast.ts";
 import { PUBLIC } from "../servers/example.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const EVIL = {
   ...{ hostname: "se-1", country: "Sweden", city: "<img src=x>", ipv4: "192.0.2.1", port: 51820 },

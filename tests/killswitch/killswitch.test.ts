@@ -7,7 +7,7 @@ import type { Policy } from "../../src/killswitch/policy.ts";
 import { Repairs } from "../../src/killswitch/repairs.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { CHANGE_ELEMENTS, FakeHost } from "../fake/host.ts";
-import { runs, sampled } from "../fast.ts";
+import { runs, sampled, slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, stoodAlways, TWO } from "../tunnel/gateway.ts";
 import { assigned, EXEMPTION, FIRST, FURTHER, LOOKUP, NETWORK, POLICIES, SECOND } from "./example.ts";
@@ -738,7 +738,7 @@ describe("what changes nothing of the kill switch", () => {
   });
 });
 
-describe("a program that undoes each repair", () => {
+slow.describe("a program that undoes each repair", () => {
   /** Undoes every repair at once, until it is stopped. */
   function fight(host: FakeHost, delayMs: number): () => void {
     let fighting = true;

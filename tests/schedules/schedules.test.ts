@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from "bun:test";
+import { beforeEach, describe, expect } from "bun:test";
 import { alertText } from "../../src/base/alert-rows.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { Unsaved } from "../../src/base/unsaved.ts";
@@ -9,6 +9,9 @@ import { SCHEDULES } from "../../src/schedules/schedule.ts";
 import { Schedules } from "../../src/schedules/schedules.ts";
 import type { ScheduleBody } from "../../src/schedules/schema.ts";
 import { Clock } from "../fake/clock.ts";
+import { slow } from "../fast.ts";
+
+const { test } = slow;
 
 const BERLIN = "Europe/Berlin";
 const TV = "02:00:00:00:00:20" as DeviceId;

@@ -1,7 +1,10 @@
-import { expect, test } from "bun:test";
+import { expect } from "bun:test";
 import { IntlMessageFormat } from "intl-messageformat";
 import { formatMessage, parseMessage } from "../../src/shared/message-format.ts";
+import { slow } from "../fast.ts";
 import { allMessages, catalogueOf, needsOf } from "../page/messages.ts";
+
+const { test } = slow;
 
 /** Their parser takes a second for a catalogue, and more on a busy machine. */
 const COMPARED_WITHIN_MS = 60_000;

@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { describe, expect, onTestFinished, test } from "bun:test";
+import { describe, expect, onTestFinished } from "bun:test";
 import {
   appendFileSync,
   chmodSync,
@@ -21,6 +21,8 @@ import { FakeHost } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { inDirectory, NOW, SERVER } from "../servers/example.ts";
 import { inDirectory as inTunnelDirectory } from "../tunnel/directory.ts";
+
+const { test } = slow;
 
 const ASIDE = "portcullis.damaged-2026-01-02T03:04:05.006Z.db";
 const SET_ASIDE = `The database was damaged; it is kept as ${ASIDE} and an empty one is in its place.`;
@@ -396,26 +398,22 @@ describe("a damaged database is set aside and replaced by an empty one", () => {
     });
   });
 
-  slow.test(
-    "changed bytes anywhere in it never stop the gateway",
-    () => {
-      withStored((directory) => {
-        const sound = readFileSync(fileOf(directory));
-        for (let round = 0; round < 150; round++) {
-          const broken = Buffer.from(sound);
-          const at = round < 100 ? round : (round * 7919) % sound.length;
-          broken[at] = (broken[at] ?? 0) ^ (1 + ((round * 31) % 255));
-          for (const suffix of ["", "-wal", "-shm"])
-            writeFileSync(fileOf(directory) + suffix, suffix ? "" : broken);
-          opened(directory, (store) => {
-            store.write("still", "works");
-            expect(store.read("still")).toBe("works");
-          });
-        }
-      });
-    },
-    60_000,
-  );
+  test("changed bytes anywhere in it never stop the gateway", () => {
+    withStored((directory) => {
+      const sound = readFileSync(fileOf(directory));
+      for (let round = 0; round < 150; round++) {
+        const broken = Buffer.from(sound);
+        const at = round < 100 ? round : (round * 7919) % sound.length;
+        broken[at] = (broken[at] ?? 0) ^ (1 + ((round * 31) % 255));
+        for (const suffix of ["", "-wal", "-shm"])
+          writeFileSync(fileOf(directory) + suffix, suffix ? "" : broken);
+        opened(directory, (store) => {
+          store.write("still", "works");
+          expect(store.read("still")).toBe("works");
+        });
+      }
+    });
+  }, 60_000);
 
   test("a second one at the same time does not overwrite the first", () => {
     withStored((directory) => {
@@ -690,33 +688,29 @@ describe("a failure is reported in a sentence", () => {
     });
   });
 
-  slow.test(
-    "a database that another program has locked: it can be read, and written as soon as it is unlocked",
-    async () => {
-      const directory = mkdtempSync(join(tmpdir(), "portcullis-store-"));
-      const before = Store.open(directory, NOW);
-      before.insert(SERVER);
-      before.close();
-      const holder = Bun.spawn([process.execPath, "-e", HOLDER, fileOf(directory)], { stdout: "pipe" });
-      onTestFinished(() => holder.kill("SIGKILL"));
-      await holder.stdout.getReader().read();
-      const store = Store.open(directory, NOW);
-      // The last write is only in the log.
-      expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "imported"]);
-      const message = "The database could not be opened: another program has locked it.";
-      expect(failureOf(() => store.write("provider", "managed"))).toEqual(["unable", message]);
-      holder.kill("SIGKILL");
-      await holder.exited;
-      store.write("provider", "managed");
-      store.close();
-      opened(directory, (again) =>
-        expect([again.servers(), again.read("provider")]).toEqual([[SERVER], "managed"]),
-      );
-      expect(readdirSync("/dev/shm").filter((name) => name.startsWith("portcullis-copy-"))).toEqual([]);
-      rmSync(directory, { recursive: true });
-    },
-    60_000,
-  );
+  test("a database that another program has locked: it can be read, and written as soon as it is unlocked", async () => {
+    const directory = mkdtempSync(join(tmpdir(), "portcullis-store-"));
+    const before = Store.open(directory, NOW);
+    before.insert(SERVER);
+    before.close();
+    const holder = Bun.spawn([process.execPath, "-e", HOLDER, fileOf(directory)], { stdout: "pipe" });
+    onTestFinished(() => holder.kill("SIGKILL"));
+    await holder.stdout.getReader().read();
+    const store = Store.open(directory, NOW);
+    // The last write is only in the log.
+    expect([store.alert, store.servers(), store.read("provider")]).toEqual([null, [SERVER], "imported"]);
+    const message = "The database could not be opened: another program has locked it.";
+    expect(failureOf(() => store.write("provider", "managed"))).toEqual(["unable", message]);
+    holder.kill("SIGKILL");
+    await holder.exited;
+    store.write("provider", "managed");
+    store.close();
+    opened(directory, (again) =>
+      expect([again.servers(), again.read("provider")]).toEqual([[SERVER], "managed"]),
+    );
+    expect(readdirSync("/dev/shm").filter((name) => name.startsWith("portcullis-copy-"))).toEqual([]);
+    rmSync(directory, { recursive: true });
+  }, 60_000);
 
   test("there is no copy of a database that is missing, empty or damaged", () => {
     withStored((directory) => {

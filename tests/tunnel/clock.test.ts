@@ -1,7 +1,9 @@
-import { describe, expect, spyOn, test } from "bun:test";
+import { describe, expect, spyOn } from "bun:test";
 import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, placeOf, THREE, TWO } from "./gateway.ts";
+
+const { test } = slow;
 
 const PATIENCE_MS = 60_000;
 const HOUR_MS = 3_600_000;
@@ -39,7 +41,7 @@ claim(
     await host.pass(HOUR_MS / 2);
     expect(savedState.handshake()).toBeLessThan(start);
   },
-  slow.test,
+  test,
 );
 
 claim("the time is saved every three minutes while a tunnel is up, and only then", async (gateway) => {

@@ -1,9 +1,12 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import type { Place } from "../../src/servers/place.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, placeOf, server, serversIn, stoodAlways } from "./gateway.ts";
+
+const { test } = slow;
 
 const TEN_MINUTES_MS = 600_000;
 

@@ -1,12 +1,15 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { checkerOf } from "../../src/base/checker.ts";
 import { JournalEntry, type NewJournalEntry } from "../../src/journal/schema.ts";
 import { journalOf } from "../../src/journal/tunnel-states.ts";
 import type { Server } from "../../src/servers/schema.ts";
 import { cidr } from "../fake/address.ts";
 import type { FakeHost } from "../fake/host.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, kernelState, ONE, placeOf, server, serversIn, stoodAlways, TWO } from "./gateway.ts";
+
+const { test } = slow;
 
 const entrySchema = checkerOf(JournalEntry);
 const PATIENCE_MS = 60_000;

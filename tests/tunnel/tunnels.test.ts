@@ -1,12 +1,14 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect } from "bun:test";
 import { messageOf } from "../../src/base/errors.ts";
 import { nextTurn } from "../../src/base/queue.ts";
 import type { Controller } from "../../src/tunnel/controller.ts";
 import { setconfText } from "../../src/wireguard/interface.ts";
 import { ip } from "../fake/address.ts";
-import { places, sampled } from "../fast.ts";
+import { places, sampled, slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { Gateway, kernelState, ONE, placeOf, server, stoodAlways, THREE, TWO } from "../tunnel/gateway.ts";
+
+const { test } = slow;
 
 const PATIENCE_MS = 60_000;
 const MINUTE_MS = 60_000;

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from "bun:test";
+import { afterEach, describe, expect } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,8 +7,11 @@ import { type MullvadRegistration, registrationFrom } from "../../../src/provide
 import { Store } from "../../../src/store/store.ts";
 import { publicKeyOf } from "../../../src/wireguard/key.ts";
 import { cidr } from "../../fake/address.ts";
+import { slow } from "../../fast.ts";
 import { mullvadAccount } from "./accounts.ts";
 import { EXPIRY, FakeProvider, NUMBER } from "./provider.ts";
+
+const { test } = slow;
 
 const NOW = Date.UTC(2026, 0, 2);
 
