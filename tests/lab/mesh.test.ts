@@ -2,7 +2,10 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { MESH, Mesh } from "../rig/home/mesh.ts";
+import { askerIn, questions } from "../rig/leaks/questions.ts";
+import { Website } from "../rig/peers/website.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { Probe } from "../rig/tools/probe.ts";
 import type { Sniffer } from "../rig/tools/sniffer.ts";
 import { until } from "../rig/tools/until.ts";
 
@@ -19,18 +22,22 @@ let lab: Lab;
 let mesh: Mesh;
 let gateway: Gateway;
 let sniffer: Sniffer;
+let website: Website;
 let senders: Bun.Subprocess[] = [];
 const [phone, tablet] = [() => must(mesh.peers[0]), () => must(mesh.peers[1])];
 
 beforeAll(async () => {
   lab = await createLab({ cards: CARDS });
   mesh = await Mesh.of(lab, 2);
+  website = await Website.start(lab);
+  website.show("ads.txt", "0.0.0.0 ads.whoami.test\n");
   // Otherwise the kernel sends one ICMP error a second to each device.
   for (const path of ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"])
     await mesh.inside(["sysctl", "-qw", `net/${path}=0`]);
 }, TIMEOUT_MS);
 afterAll(async () => {
   for (const sender of senders) sender.kill();
+  await website?.stop();
   await lab?.close();
 }, TIMEOUT_MS);
 
@@ -50,7 +57,10 @@ test(
 test(
   "a new mesh is a network that is blocked, and whose devices are known by address",
   async () => {
-    gateway = await lab.startGateway({ flags: ["--mesh", mesh.link, "--host", "::"] });
+    gateway = await lab.startGateway({
+      flags: ["--mesh", mesh.link, "--host", "::"],
+      environment: website.environment,
+    });
     sniffer.take();
     await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
     await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
@@ -77,6 +87,27 @@ test(
     await gateway.ask("PUT", `/api/devices/${encodeURIComponent(`${tablet().v4}/32`)}`, { exit: "second" });
     await isSeenAs(tablet(), SECONDS);
     await isSeenAs(phone(), HOMES);
+    expect(sniffer.take()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "names are asked by the exit of the device, by the gateway's own resolver too, and a blocked mesh has none",
+  async () => {
+    await until(async () => Bun.deepEquals(await askers(phone()), [HOMES]), WITHIN_MS);
+    expect(await askers(tablet())).toEqual([SECONDS]);
+    await gateway.ask("PUT", "/api/dns/lists", { lists: [{ url: "https://internet.test/ads.txt" }] });
+    await until(async () => (await gateway.ask("GET", "/api/dns")).blocked_names === 1, WITHIN_MS);
+    expect(await gateway.ask("GET", "/api/dns")).toMatchObject({ state: "on" });
+    await until(async () => Bun.deepEquals(await askers(phone()), [HOMES]), WITHIN_MS);
+    await until(async () => Bun.deepEquals(await askers(tablet()), [SECONDS]), WITHIN_MS);
+    await decide({ exit: "blocked" });
+    // The resolver itself refuses what has no exit.
+    await until(async () => Bun.deepEquals(await askers(phone()), ["nobody"]), WITHIN_MS);
+    expect(await askers(tablet())).toEqual([SECONDS]);
+    await decide({ exit: "main" });
+    await gateway.ask("PUT", "/api/dns/lists", { lists: [] });
     expect(sniffer.take()).toEqual([]);
   },
   TIMEOUT_MS,
@@ -146,6 +177,16 @@ async function isSeenAs(peer: (typeof mesh.peers)[number], address: string): Pro
   }, WITHIN_MS).catch(() =>
     expect({ seen: last, log: gateway?.log().slice(-2_000) }).toEqual({ seen: address, log: "" }),
   );
+}
+
+/** Who has asked the internet for a name, as the resolvers of the gateway and of the internet say. */
+async function askers(peer: (typeof mesh.peers)[number]): Promise<string[]> {
+  const probe = await Probe.start(peer.namespace, questions([MESH.gateway4, INTERNET.dns4]));
+  await probe.until(({ answered, refused }) => answered + refused > 0);
+  const all = (await probe.stop()).map(({ answered, answer }) =>
+    answered === 0 ? "refused" : askerIn(answer),
+  );
+  return [...new Set(all)];
 }
 
 async function network() {
