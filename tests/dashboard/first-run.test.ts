@@ -30,8 +30,10 @@ const networkWith = (change: object) => `(() => {
   const real = fetch;
   window.fetch = async (...request) => {
     const answer = await real(...request);
-    if (!answer.ok || !String(request[0]).endsWith("/api/network")) return answer;
-    return Response.json({ ...(await answer.json()), ...${JSON.stringify(change)} });
+    // The page asks for several answers at once.
+    if (!answer.ok || !String(request[0]).startsWith("/api/page")) return answer;
+    const { network, ...others } = await answer.json();
+    return Response.json({ ...others, ...(network && { network: { ...network, ...${JSON.stringify(change)} } }) });
   };
 })()`;
 
