@@ -8,7 +8,7 @@ export const refused = refusals({
     link_without_exit:
       "only the home that has taken the first code can leave by the other; link the two again, the other way round",
     link_uncallable:
-      "neither home knows an address at which the other can call it; on one of them, type: sudo portcullis remote on --endpoint <name or address>",
+      "neither home knows an address at which the other can call it; on one of them, type: sudo portcullis remote on --endpoint home.example.org",
     own_key_lost: "the gateway's own key for remote access is lost: turn it on again",
     port_forwarded:
       "port {port} of the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} leads to a device; remove that forward first, or give another: --port",

@@ -46,7 +46,7 @@ test("the first code makes a link, an answer completes the one that waits for it
     "code: 192.168.66.0/24 of the other home is also here: 192.168.66.0/24 of the linked home cabin.",
   );
   expect((await take(code({ id: "1111111111111111", endpoint: null }), "shed")).json.error).toContain(
-    "sudo portcullis remote on --endpoint <name or address>",
+    "sudo portcullis remote on --endpoint home.example.org",
   );
   expect(await links()).toMatchObject([{ name: "cabin", prefixes: ["192.168.66.0/24"] }]);
 });
