@@ -214,8 +214,11 @@ export function sameMeaning(a: Chains, b: Chains): boolean {
 const MEANING =
   /"[^"]*"|@\w+(?![\w,])|\b(?:accept|drop|reject|masquerade|goto [^\s,]+|jump [^\s,]+)|[0-9a-f]*(?:[:.][0-9a-f]*){2,}(?:\/\d+)?/g;
 
+/** nft lists the prefix of a single address without its length. */
+const OF_ONE = /^(?:([\d.]+)\/32|([\da-f:]+)\/128)$/;
+
 function meaningOf(rule: string): string[] {
-  return (rule.match(MEANING) ?? []).sort();
+  return (rule.match(MEANING) ?? []).map((each) => each.replace(OF_ONE, "$1$2")).sort();
 }
 
 /** nft does not keep the order of a set's elements. */

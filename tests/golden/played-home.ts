@@ -118,7 +118,17 @@ export const QUESTIONS = [
     "history?from=2023-11-14T00:00:00Z",
     "events",
   ],
-  ...["settings", "access", "https", "notifications", "tokens", "speed-tests", "page", "accounts/mullvad"],
+  ...[
+    "settings",
+    "access",
+    "https",
+    "notifications",
+    "tokens",
+    "speed-tests",
+    "page",
+    "accounts/mullvad",
+    "owner/claim",
+  ],
 ].map((path) => `/api/${path}`);
 
 /** A home in which everything is used once: all of it but the machine and the broker is real. */

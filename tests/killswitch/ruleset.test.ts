@@ -97,7 +97,7 @@ test("devices are looked up only while one is assigned, or if the map that says 
   const none = { ...devices, devices: [] };
   expect([alike(devices), alike(none)]).toEqual([[], ["10", "2"]]);
   const first = (policy: Policy) =>
-    ["from_lan0", "ipv6_from_lan0", "by_device"].map((name) => linesOf(rulesetOf(policy), name).at(-4));
+    ["from_lan0", "ipv6_out_of_lan0", "by_device"].map((name) => linesOf(rulesetOf(policy), name).at(-4));
   const jump = (exit: string) => `meta nfproto @all_alike goto exit_${exit}`;
   const main =
     "meta nfproto @all_alike meta mark set meta mark & 0xffffe000 | 0x0000104e ct zone set 1 accept";
