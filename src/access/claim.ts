@@ -90,8 +90,12 @@ export class Claim {
   }
 }
 
-/** A file that is damaged opens nothing. */
+/** A file that is damaged, or on a damaged disk, opens nothing, and keeps nothing from starting. */
 function savedIn(file: string): ClaimState {
   if (!existsSync(file)) return "none";
-  return readFileSync(file, "utf8").trim() === "open" ? "open" : "over";
+  try {
+    return readFileSync(file, "utf8").trim() === "open" ? "open" : "over";
+  } catch {
+    return "over";
+  }
 }

@@ -1,7 +1,10 @@
 import { passphraseHash } from "../access/passphrases.ts";
 import { ClaimRequest, ClaimStatus, NewToken } from "../access/schema.ts";
+import { contains, parseAddress, prefixOf, unmapped } from "../base/address.ts";
 import { answers } from "./answers.ts";
 import { clientOf } from "./client.ts";
+import type { Domain } from "./domain.ts";
+import { refused } from "./refusals.ts";
 import { route } from "./route.ts";
 
 const PATH = "/api/owner/claim";
@@ -17,7 +20,10 @@ export const claimRoutes = [
     tag: "Access",
     access: "pairing",
     answers: answers(ClaimStatus, "whether it may be claimed now"),
-    run: ({ claim }) => ({ claim: claim.state }),
+    run: ({ claim, ...domain }, { request }) => {
+      refuseAway(clientOf(request, domain).address, domain);
+      return { claim: claim.state };
+    },
   }),
   route({
     method: "post",
@@ -33,6 +39,7 @@ export const claimRoutes = [
     answers: answers(NewToken, "the token, whose text is shown only now"),
     run: async ({ claim, tokens, ...domain }, { request, body: { name, passphrase } }) => {
       const { address } = clientOf(request, domain);
+      refuseAway(address, domain);
       claim.assertOpen();
       // First, because it takes long: a power cut while the claim is being used would cost it.
       const hash = await passphraseHash(passphrase);
@@ -40,3 +47,13 @@ export const claimRoutes = [
     },
   }),
 ];
+
+/** Whoever turns the gateway on is at home. A gateway that is claimed again may have devices elsewhere that use its page. */
+function refuseAway(address: string, { tunnels: { killSwitch } }: Pick<Domain, "tunnels">): void {
+  const peer = parseAddress(address.replace(/%.*/, ""));
+  const away = [
+    ...killSwitch.network.meshes.flatMap(({ prefixes }) => prefixes),
+    ...(killSwitch.remote?.devices ?? []).flatMap(({ addresses }) => addresses.map(prefixOf)),
+  ];
+  if (peer === null || away.some((prefix) => contains(prefix, unmapped(peer)))) throw refused("not_local");
+}

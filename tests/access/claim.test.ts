@@ -112,3 +112,8 @@ test.each(["", "opened\n", "\0\0\0\0"])("a damaged file opens nothing: %j", asyn
   flash(text);
   await expect(started().use()).rejects.toThrow(OVER);
 });
+
+test("neither does one that cannot be read, and the service starts", () => {
+  mkdirSync(file());
+  expect(started().claim.state).toBe("over");
+});

@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import type { Settings } from "../../src/base/settings.ts";
+import { claimRoutes } from "../../src/http/claim.ts";
+import type { Domain } from "../../src/http/domain.ts";
 import { followMessages } from "../../src/http/messages.ts";
+import { cidr, ip } from "../fake/address.ts";
 import { slow } from "../fast.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
 
@@ -427,6 +430,28 @@ test("over HTTP nobody claims a flashed gateway, nor learns whether it can be cl
   expect((await secure.home.send("POST", "/api/owner/claim", body)).status).toBe(403);
   expect((await secure.home.send("GET", "/api/owner/claim")).status).toBe(403);
   expect(await claimable()).toBe("open");
+});
+
+test("a gateway is claimed from the home only, and not by a mesh or from remote, whose devices may use its page", async () => {
+  await flashed();
+  const killSwitch = {
+    network: { meshes: [{ prefixes: [cidr("100.64.0.0/10")] }] },
+    remote: { devices: [{ addresses: [ip("10.9.8.2"), ip("fd00::2")] }] },
+  };
+  const claimFrom = async (address: string) => {
+    const request = new Request("https://portcullis/api/owner/claim");
+    const asked = { request, params: {}, query: {}, body: { name: "laptop", passphrase: PASSPHRASE } };
+    const domain = {
+      ...{ ...secure.home.parts, tunnels: { killSwitch }, clients: { of: () => "" } },
+      ...{ gate: { holderOf: () => null }, serverOf: () => ({ requestIP: () => ({ address }) }) },
+    } as unknown as Domain;
+    const answers = claimRoutes.map(async ({ run }) => run(domain, asked as never));
+    return (await Promise.allSettled(answers)).map(({ status }) => status === "fulfilled");
+  };
+  for (const address of ["100.101.102.103", "::ffff:10.9.8.2", "fd00::2", ""])
+    expect([address, await claimFrom(address)]).toEqual([address, [false, false]]);
+  expect(await claimable()).toBe("open");
+  expect(await claimFrom("fe80::9%lan0")).toEqual([true, true]);
 });
 
 test("ten minutes after power-on a flashed gateway is nobody's to claim", async () => {

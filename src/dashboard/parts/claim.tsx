@@ -10,7 +10,7 @@ export function ClaimForm() {
     <>
       <p>
         {say(
-          "Nobody owns this gateway yet, and the first browser may claim it. From then on it asks every other browser for a token.",
+          "The first browser may claim this gateway now. It asks every other browser for a token. Whoever owned it before still does.",
         )}
       </p>
       <Form<"claim", "again">
