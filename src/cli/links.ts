@@ -1,5 +1,6 @@
 import { Success } from "../http/answers.ts";
 import { type HomeLink, HomeLinks, NewHomeCode } from "../remote/schema.ts";
+import { shellWord } from "../shared/shell-word.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { bytesText } from "./bytes.ts";
@@ -23,7 +24,8 @@ export async function addLink(api: Api, name: string): Promise<Output> {
 export async function takeLink(api: Api, code: string, name?: string): Promise<Output> {
   const json = await api.post("/api/links/take", NewHomeCode, { code, ...(name !== undefined && { name }) });
   const title = printable(json.name);
-  const next = `To let it reach a device: portcullis link allow ${title} <device>\n`;
+  // The other home may have chosen it.
+  const next = `To let it reach a device: portcullis link allow ${shellWord(title)} <device>\n`;
   return {
     json,
     text:

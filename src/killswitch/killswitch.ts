@@ -32,7 +32,7 @@ import { Readings } from "./readings.ts";
 import { homeAt } from "./remote-part.ts";
 import type { Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
-import { interfacesTo, overlap, overlapOf, routersTo } from "./routed.ts";
+import { interfacesTo, meshPrefixes, overlap, overlapOf, routersTo } from "./routed.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
 export interface KillSwitchEvents {
@@ -140,8 +140,10 @@ export class KillSwitch {
     const policy = mergedPolicy(this.parts, this.countedIn(this.network));
     const owner = overlapOf(prefix, this.countedIn(this.network), []);
     const [behind] = policy.routed.filter((network) => overlap(network.prefix, prefix));
+    const [mesh] = meshPrefixes(policy).filter((network) => overlap(network, prefix));
     const [remote] = (policy.remote?.networks ?? []).filter((network) => overlap(network, prefix));
     if (owner !== null) return owner;
+    if (mesh !== undefined) return `the network ${mesh} of a mesh`;
     if (behind !== undefined) return `the network ${behind.prefix} behind another router`;
     if (remote === undefined) return null;
     const home = homeAt(policy.remote, addressOf(remote));

@@ -14,7 +14,7 @@ import {
 } from "./forwarded.ts";
 import { exitOfLink, type NetworkPart, networksIn } from "./network-part.ts";
 import { type RemotePart, type RemoteWith, remoteIn } from "./remote-part.ts";
-import { interfacesTo, lansWith, overlap, overlapOf, routedIn } from "./routed.ts";
+import { interfacesTo, lansWith, meshPrefixes, overlap, overlapOf, routedIn } from "./routed.ts";
 
 /**
  * The input of the firewall; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard, lookups
@@ -195,8 +195,9 @@ export function mergedPolicy(parts: ReadonlyMap<string, PolicyPart>, network: Ne
   const isFree = ({ networks }: RemotePart) =>
     networks.every((each) => overlapOf(each, { ...network, uplinkPrefixes: [] }, endpoints) === null);
   const [remote] = owned.flatMap((part) => part.remote ?? []).filter(isFree);
+  const further = [...routed.map(({ prefix }) => prefix), ...meshPrefixes(network)];
   const isFreeForHome = (prefix: Prefix) =>
-    overlapOf(prefix, network, endpoints) === null && !routed.some((each) => overlap(each.prefix, prefix));
+    overlapOf(prefix, network, endpoints) === null && !further.some((each) => overlap(each, prefix));
   const routers = owned
     .flatMap((part) => part.routers ?? [])
     .filter((router) => network.uplinkRouters.includes(router));

@@ -1,4 +1,5 @@
 import { type Address, addressOf, contains, type Prefix } from "../base/address.ts";
+import { overlap } from "./routed.ts";
 
 /** How remote devices come in, and what each of them may. */
 export interface RemotePart {
@@ -52,7 +53,7 @@ export interface RemoteWith<Exit> extends Omit<RemotePart, "devices"> {
 
 /**
  * Each device has the exit that was decided for its id. A home is left out while something else has addresses of its
- * network: what is for that must not go to the home.
+ * network, or a home before it: what is for that must not go to the home.
  */
 export function remoteIn<Exit>(
   part: RemotePart,
@@ -61,11 +62,16 @@ export function remoteIn<Exit>(
   isFree: (prefix: Prefix) => boolean,
 ): RemoteWith<Exit> {
   const exitOf = (id: Prefix) => decided.find(({ prefix }) => prefix === id)?.exit ?? defaultExit;
-  const homes = (part.homes ?? []).filter(({ prefixes }) => prefixes.every(isFree));
+  const taken = [...part.networks];
+  const homes = (part.homes ?? []).filter(({ prefixes }) => {
+    const isApart = prefixes.every((each) => isFree(each) && !taken.some((other) => overlap(other, each)));
+    if (isApart) taken.push(...prefixes);
+    return isApart;
+  });
   return {
     ...part,
     ...(part.homes && { homes }),
-    networks: [...part.networks, ...homes.flatMap(({ prefixes }) => prefixes)],
+    networks: taken,
     devices: part.devices.map((device) => ({ ...device, exit: exitOf(device.id) })),
   };
 }

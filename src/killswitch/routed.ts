@@ -206,6 +206,10 @@ function routesWithin(prefix: Prefix, routes: readonly LanRoute[]): LanRoute[] {
   return [...whole, ...inside.filter((route) => route.prefix !== prefix)];
 }
 
+export function meshPrefixes({ lans }: Pick<HostNetwork, "lans">): Prefix[] {
+  return lans.flatMap(({ mesh, prefixes }) => (mesh ? prefixes : []));
+}
+
 export function overlap(one: Prefix, other: Prefix): boolean {
   return contains(one, addressOf(other)) || contains(other, addressOf(one));
 }

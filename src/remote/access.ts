@@ -3,7 +3,7 @@ import { nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { Queue } from "../base/queue.ts";
+import { coalesced, Queue } from "../base/queue.ts";
 import type { Devices } from "../devices/devices.ts";
 import type { Opener, TunnelEnd } from "../forwards/opener.ts";
 import type { ReservedPort } from "../forwards/reserved-port.ts";
@@ -16,7 +16,6 @@ import type { Host } from "../system/host.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
-import type { InterfacePeer } from "../wireguard/interface.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
 import { Admissions } from "./admissions.ts";
 import { accessFor } from "./choice.ts";
@@ -54,7 +53,7 @@ interface Deps {
   devices: Devices;
   remote: RemoteDevices;
   tunnels: Tunnels;
-  catalogue: Pick<Catalogue, "addCustom" | "has" | "remove">;
+  catalogue: Pick<Catalogue, "addCustom" | "remove" | "server">;
   bounds: Pick<ConntrackGuard, "limitRemote">;
   /** How a tunnel's provider opens a port. Throws `PortRefusal` if it opens none. */
   openerFor: (server: Server) => Opener;
@@ -255,16 +254,30 @@ export class RemoteAccess {
         await remote.decision.retry();
         await this.tunnelPort.want(wantedPort(remote.access));
         await remote.settle();
-        await this.callHomes(await this.link.peers());
+        await this.link.peers();
         this.seeWay();
       })
       .catch((error: unknown) => this.deps.log.warn(`remote access: ${messageOf(error)}`));
+    this.callHomes();
   }
 
-  private async callHomes(peers: readonly InterfacePeer[]): Promise<void> {
+  /** Names may be answered late, or never; what closes does not wait for them. */
+  private readonly callHomes = coalesced(() =>
+    this.redirectHomes().catch((error: unknown) => this.deps.log.warn(`another home: ${messageOf(error)}`)),
+  );
+
+  private async redirectHomes(): Promise<void> {
     const { remote } = this.deps;
-    for (const peer of await this.homeEndpoints.look(linkedIn(remote.homes), peers))
-      await this.link.redirect(peer);
+    const homes = () => (remote.access?.on === true ? linkedIn(remote.homes) : []);
+    if (homes().every(({ endpoint }) => endpoint === null)) return;
+    const moved = await this.homeEndpoints.look(homes(), await this.link.peers());
+    if (moved.length === 0) return;
+    await this.queue.add(async () => {
+      // A peer that was removed meanwhile would be made anew.
+      for (const peer of moved)
+        if (homes().some(({ public_key }) => public_key === peer.config.publicKey))
+          await this.link.redirect(peer);
+    });
   }
 
   /** It may be off although that could not be saved. */

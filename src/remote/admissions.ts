@@ -36,7 +36,7 @@ export class Admissions {
     const { killSwitch, wayIn, store } = this.deps;
     const access = this.assertOn();
     const name = freeName(this.known, given.name, null);
-    const key = freeKey(this.known, given.public_key, gatewayKey(store));
+    const key = freeKey(this.keyed, given.public_key, gatewayKey(store));
     const endpoint = wayIn.assertEndpoint();
     const id = this.freeId(access);
     const preshared_key = randomKey();
@@ -59,7 +59,7 @@ export class Admissions {
   /** Lets another home leave here, as a device without the LAN. */
   async addHome(name: string, id: Prefix, key: string): Promise<void> {
     const { store } = this.deps;
-    const peer = { id, public_key: freeKey(this.known, key, gatewayKey(store)), lan: false };
+    const peer = { id, public_key: freeKey(this.keyed, key, gatewayKey(store)), lan: false };
     await this.admit(peer, freeName(this.known, name, null), null);
   }
 
@@ -125,6 +125,12 @@ export class Admissions {
   private get known() {
     const { remote, devices } = this.deps;
     return { peers: remote.peers, nameOf: (id: RemotePeer["id"]) => devices.nameOf(id) };
+  }
+
+  /** All peers of the interface. */
+  private get keyed() {
+    const { peers, homes } = this.deps.remote;
+    return [...peers, ...homes];
   }
 
   /** Throws while remote access is off. */

@@ -8,6 +8,7 @@ import {
   parsePrefix,
 } from "../base/address.ts";
 import { checkerOf } from "../base/checker.ts";
+import { isToldName } from "../base/name.ts";
 import { objectOf } from "../base/object.ts";
 import { isKey } from "../wireguard/key-text.ts";
 import { refused } from "./refusals.ts";
@@ -64,11 +65,12 @@ export function parseCode(text: string): HomeCode {
   const [, encoded] = FORM.exec(text.trim()) ?? [];
   const content = encoded === undefined ? null : contents.read(decoded(encoded));
   if (content === null) throw refused("link_code_invalid");
-  const { key, endpoint, exit, exitKey } = content;
+  const { key, endpoint, exit, exitKey, isAnswer, name } = content;
   const prefixes = homePrefixesIn(content.prefixes);
   const inside = homePrefixesIn([...(exit?.addresses ?? []), ...(exit?.dns ?? [])]);
   const hasKeys = isKey(key) && (exitKey === null || isKey(exitKey));
-  if (!hasKeys || !isCallable(endpoint) || prefixes === null || inside === null)
+  const isNamed = isAnswer || isToldName(name);
+  if (!hasKeys || !isNamed || !isCallable(endpoint) || prefixes === null || inside === null)
     throw refused("link_code_invalid");
   return { ...content, prefixes };
 }
@@ -76,7 +78,7 @@ export function parseCode(text: string): HomeCode {
 /** Null if one is no network of a home: a code could claim the internet. */
 export function homePrefixesIn(texts: readonly string[]): Prefix[] | null {
   const prefixes = texts.flatMap((text) => parsePrefix(text) ?? []).filter(isOfHome);
-  return prefixes.length === texts.length ? prefixes : null;
+  return prefixes.length === texts.length ? [...new Set(prefixes)] : null;
 }
 
 export function isOfHome(prefix: Prefix): boolean {

@@ -4,6 +4,7 @@ import { type Mac, parseMac } from "../base/mac.ts";
 import { Name } from "../base/name.ts";
 import { objectOf } from "../base/object.ts";
 import { listIn, SavedList } from "../base/saved.ts";
+import { overlap } from "../killswitch/routed.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import { isKey } from "../wireguard/key-text.ts";
 import { CODE_ID, CodeEndpoint, homePrefixesIn, isCallable, MAX_HOME_PREFIXES } from "./home-code.ts";
@@ -53,7 +54,8 @@ export const HOMES = new SavedList<Home>({
   what: "link to another home",
   max: 16,
   maxCharacters: 3_000,
-  entriesIn: (text) => storedHomes(text).flatMap(homeIn),
+  entriesIn: (text) => apart(storedHomes(text).flatMap(homeIn)),
+  merge: (here, given) => apart([...given, ...here]),
   format: JSON.stringify,
   nameOf: ({ name }) => name,
   claimOf: ({ id, public_key }) => public_key ?? id,
@@ -70,6 +72,16 @@ export const HOMES = new SavedList<Home>({
 /** Those that have answered: only they can come in. */
 export function linkedIn(homes: readonly Home[]): LinkedHome[] {
   return homes.filter((home): home is LinkedHome => home.public_key !== null);
+}
+
+/** WireGuard gives addresses of two homes to the last: it would reach what the first may. A restore can bring both. */
+function apart(homes: readonly Home[]): Home[] {
+  const taken: Prefix[] = [];
+  return homes.filter(({ prefixes }) => {
+    const isApart = !prefixes.some((prefix) => taken.some((each) => overlap(each, prefix)));
+    if (isApart) taken.push(...prefixes);
+    return isApart;
+  });
 }
 
 /** What is not whole is left out: half a home could be another one. */

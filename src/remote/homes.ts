@@ -12,13 +12,13 @@ import type { Host } from "../system/host.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import type { InterfacePeer } from "../wireguard/interface.ts";
-import { generateKeyPair } from "../wireguard/key.ts";
+import { generateKeyPair, publicKeyOf } from "../wireguard/key.ts";
 import type { Admissions } from "./admissions.ts";
 import type { Decided, RemoteDevices } from "./devices.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { formatCode, type HomeCode, isOfHome, newCodeId, parseCode } from "./home-code.ts";
 import { HOMES, type Home, MAX_REACHED } from "./home-record.ts";
-import { gatewayKey } from "./identity.ts";
+import { freeKey, gatewayKey } from "./identity.ts";
 import { gatewayIn } from "./networks.ts";
 import { refused } from "./refusals.ts";
 import { addressesOf } from "./saved.ts";
@@ -32,7 +32,7 @@ interface Deps {
   remote: RemoteDevices;
   wayIn: { readonly endpoint: Endpoint | null; readonly fault: string | null; readonly mtu: number };
   admissions: Admissions;
-  catalogue: Pick<Catalogue, "addCustom" | "has" | "remove">;
+  catalogue: Pick<Catalogue, "addCustom" | "remove" | "server">;
   tunnels: Pick<Tunnels, "assertNoClash" | "using">;
   /** As WireGuard knows them. */
   peers: () => Promise<readonly InterfacePeer[]>;
@@ -167,7 +167,9 @@ export class Homes {
   /** That of a link which is gone. One that a tunnel uses stays until people remove it. */
   private removeServer({ name, exit }: Home): void {
     const { catalogue, tunnels } = this.deps;
-    const isOurs = exit?.id === null && catalogue.has("custom", name);
+    const own = exit?.id === null ? catalogue.server("custom", name)?.config.interface.privateKey : undefined;
+    // People may have removed it, and may have made another of this name.
+    const isOurs = own !== undefined && publicKeyOf(own) === exit?.public_key;
     if (isOurs && tunnels.using("custom", name) === null) catalogue.remove("custom", name);
   }
 
@@ -192,16 +194,18 @@ export class Homes {
       throw refused("link_known");
     if (endpoint === null && wayIn.endpoint === null) throw refused("link_uncallable");
     const exit = code.exit === null || endpoint === null ? null : { id: null, public_key: exitKey };
+    freeKey(remote.peers, key, null);
     const free = this.freeName(nameIn("name", name ?? suggested));
     return { name: free, id, offered: false, public_key: key, endpoint, prefixes, exit, devices: [] };
   }
 
   private answered({ id, key, endpoint, prefixes, exitKey }: HomeCode, name: string | null): Home {
-    const { remote, wayIn } = this.deps;
+    const { remote, store, wayIn } = this.deps;
     const home = remote.homes.find((each) => each.id === id && each.offered);
     if (home === undefined || home.public_key !== null) throw refused("link_unasked");
     if (name !== null && name !== home.name) throw refused("link_named", { name: home.name });
     if (remote.homes.some((each) => each.public_key === key)) throw refused("link_known");
+    freeKey(remote.peers, key, gatewayKey(store));
     if (endpoint === null && wayIn.endpoint === null) throw refused("link_uncallable");
     const exit = { id: home.exit?.id ?? null, public_key: exitKey };
     return { ...home, public_key: key, endpoint, prefixes, exit: exit.id === null ? null : exit };

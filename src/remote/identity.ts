@@ -27,10 +27,14 @@ export function freeName({ peers, nameOf }: Known, text: string, own: Prefix | n
   return name;
 }
 
-/** The public key in a text; `own` is the gateway's. */
-export function freeKey({ peers }: Known, key: string, own: string | null): string {
+/** The public key in a text; `own` is the gateway's. WireGuard has one peer for each key, with the addresses that came last. */
+export function freeKey(
+  others: readonly { public_key: string | null }[],
+  key: string,
+  own: string | null,
+): string {
   if (!isKey(key)) throw refused("key_invalid");
-  if (key === own || peers.some(({ public_key }) => public_key === key)) throw refused("key_taken");
+  if (key === own || others.some(({ public_key }) => public_key === key)) throw refused("key_taken");
   return key;
 }
 

@@ -1,3 +1,5 @@
+import { shellWord } from "./shell-word.ts";
+
 /** What a `docker-compose.yml` or an `.env` of gluetun asks for, as commands of the gateway. They are shown, and not run. */
 export interface GluetunFile {
   provider: string;
@@ -27,8 +29,6 @@ const ACCOUNTS: ReadonlyMap<string, string> = new Map([
  * could look like a line of its own.
  */
 const NAME = /^[\p{L}\p{N}][\p{L}\p{M}\p{N} .,'()-]{0,63}$/u;
-/** What a shell takes as it is. */
-const PLAIN = /^[\w.,-]+$/;
 
 /** Null if the text is no such file. */
 export function gluetunIn(text: string): GluetunFile | null {
@@ -43,7 +43,7 @@ export function gluetunIn(text: string): GluetunFile | null {
   const account = ACCOUNTS.get(provider.toLowerCase());
   const commands = [
     ...(account === undefined ? [] : [`sudo portcullis account login --provider ${account}`]),
-    ...(chosen === undefined ? [] : [`portcullis connect ${quoted(firstOf(variables.get(chosen)))}`]),
+    ...(chosen === undefined ? [] : [`portcullis connect ${shellWord(firstOf(variables.get(chosen)))}`]),
     ...ports.map((port) => `portcullis forward DEVICE:${port.trim()}`),
   ];
   const used = new Set<string>([
@@ -74,8 +74,4 @@ function bare(value: string): string {
 /** gluetun takes several, and chooses one by chance. */
 function firstOf(value = ""): string {
   return value.split(",")[0]?.trim() ?? "";
-}
-
-function quoted(word: string): string {
-  return PLAIN.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }

@@ -15,9 +15,9 @@ const code = (change: Partial<HomeCode> = {}): string =>
     ...change,
   });
 
-async function start(): Promise<void> {
+async function start(endpoint: string | null = null): Promise<void> {
   home = await Home.start();
-  await home.parts.remoteAccess.turnOn({ endpoint: null, port: 51_820, through: null });
+  await home.parts.remoteAccess.turnOn({ endpoint, port: 51_820, through: null });
 }
 
 const take = (text: string, name?: string) =>
@@ -49,4 +49,20 @@ test("the first code makes a link, an answer completes the one that waits for it
     "sudo portcullis remote on --endpoint home.example.org",
   );
   expect(await links()).toMatchObject([{ name: "cabin", prefixes: ["192.168.66.0/24"] }]);
+});
+
+test("a home that says its network twice, or has the key of a peer, does not upset what is there", async () => {
+  await start("home.example.org");
+  const key = generateKeyPair().publicKey;
+  const add = (name: string, public_key: string) =>
+    home.send("POST", "/api/remote/devices", JSON.stringify({ name, public_key }));
+  expect((await add("phone", key)).status).toBe(200);
+  const taken = await take(code({ key }));
+  expect([taken.status, taken.json.error]).toEqual([400, expect.stringContaining("is in use already")]);
+  const cabin = generateKeyPair().publicKey;
+  const twice = cidrs("192.168.66.0/24", "192.168.66.0/24");
+  expect((await take(code({ key: cabin, prefixes: twice }))).status).toBe(200);
+  expect(await links()).toMatchObject([{ prefixes: ["192.168.66.0/24"] }]);
+  expect((await add("laptop", cabin)).json.error).toContain("is in use already");
+  expect((await add("tablet", generateKeyPair().publicKey)).status).toBe(200);
 });

@@ -169,4 +169,12 @@ test("a home is left out while something else here has addresses of its network"
   expect(namesOn(NETWORK)).toEqual(["parents", "cabin"]);
   expect(namesOn(onLan("192.168.66.128/25"))).toEqual(["cabin"]);
   expect(namesOn({ ...NETWORK, uplinkPrefixes: cidrs("192.168.0.0/16") })).toEqual([]);
+  const mesh = { interface: "mesh0", prefixes: cidrs("192.168.66.0/24"), mesh: true };
+  expect(namesOn({ ...NETWORK, lans: [...NETWORK.lans, mesh] })).toEqual(["cabin"]);
+  const another = (prefix: string) => ({
+    remote: { ...part, homes: [...homes, { name: "another", prefixes: cidrs(prefix), reaches: [] }] },
+  });
+  // The kernel would refuse a second routing rule for the same network, and with it all that changes.
+  for (const prefix of ["192.168.66.0/24", "192.168.0.0/16", "10.200.7.0/24"])
+    expect(namesOn(NETWORK, [["REMOTE", another(prefix)]])).toEqual(["parents", "cabin"]);
 });

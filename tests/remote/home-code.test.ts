@@ -66,6 +66,25 @@ test("a link is kept as it was written; one that is not whole is left out, and n
   expect(HOMES.parse(JSON.stringify([HOME, ...odd]))).toEqual([HOME]);
 });
 
+test("a restore brings no second home with addresses of the first, which would reach what that may", () => {
+  const given = { ...HOME, name: "former", id: "ffffffffffffffff", public_key: generateKeyPair().publicKey };
+  const within = {
+    ...HOME,
+    name: "part",
+    public_key: generateKeyPair().publicKey,
+    prefixes: ["192.168.66.128/25"],
+  };
+  const text = HOMES.merge(JSON.stringify([HOME, within]), JSON.stringify([given]));
+  expect(HOMES.parse(text)).toEqual([given]);
+  expect(HOMES.isValid(text)).toBe(true);
+});
+
+test("the name that another gateway calls itself reads as it is written", () => {
+  for (const name of ["a\u202eb", "a/b", "a\nb", ""])
+    expect(() => parseCode(coded({ name }))).toThrow("code: is not whole");
+  expect(parseCode(coded({ name: "", isAnswer: true })).name).toBe("");
+});
+
 test("a home that has not answered is no peer", () => {
   const waiting = { ...HOME, public_key: null, prefixes: [] };
   expect(linkedIn([waiting, HOME]).map(({ public_key }) => public_key)).toEqual([CODE.key]);
