@@ -8,6 +8,7 @@ import { PROGRAM } from "../tools/program.ts";
 import { until } from "../tools/until.ts";
 import type { Look, Tab } from "./browser.ts";
 import { playHistory } from "./played-history.ts";
+import { playedRate } from "./played-traffic.ts";
 import { type Rig, startRig } from "./rig.ts";
 import { SECURE, SECURE_FLAGS, untilSecure } from "./secure.ts";
 import { look, VIEWS } from "./views.ts";
@@ -29,16 +30,14 @@ const WORKDAYS = ["mon", "tue", "wed", "thu", "fri"];
 /** The page is played the traffic of a home, ten minutes of it at once, because nobody wants to wait for them. */
 const PLAYED_TRAFFIC = `(() => {
   const Real = WebSocket;
+  const rateAt = ${playedRate};
   let rx = 0, tx = 0, second = 0, began = null;
   const play = (end, { tunnels }, listener) => {
     began ??= end - 600000;
     for (; began + second * 1000 <= end; second++) {
-      // The same noise in each run.
-      const noise = Math.abs(Math.sin(second * 12.9898) * 43758.5453) % 1;
-      const film = second % 12 < 4 ? 1400000 : 90000;
-      const download = 2400000 * Math.exp(-(((second - 380) / 45) ** 4));
-      rx += (0.6 + 0.4 * noise) * (film + download);
-      tx += (0.4 + 0.6 * noise) * 60000 + 900000 * Math.exp(-(((second - 190) / 30) ** 4)) * (0.8 + 0.2 * noise);
+      const rate = rateAt(second);
+      rx += rate.rx;
+      tx += rate.tx;
       const rows = tunnels.map((row, index) => ({ ...row, rx_bytes: index ? 0 : rx, tx_bytes: index ? 0 : tx }));
       const devices = [{ id: "02:00:00:00:00:10", rx_bytes: rx, tx_bytes: tx }];
       const at = new Date(began + second * 1000).toISOString();
