@@ -20,7 +20,7 @@ import type {
 import type { ShownSettings } from "../http/settings-schema.ts";
 import type { JournalPage } from "../journal/schema.ts";
 import type { TargetList } from "../notifications/schema.ts";
-import type { RemoteStatus } from "../remote/schema.ts";
+import type { HomeLinks, RemoteStatus } from "../remote/schema.ts";
 import type { ScheduleList } from "../schedules/schema.ts";
 import type { FavouriteList } from "../servers/schema.ts";
 import type { SpeedTestList } from "../speed/schema.ts";
@@ -48,6 +48,7 @@ export interface Answers {
   favourites: FavouriteList;
   killswitch: KillSwitchLayers;
   https: HttpsStatus;
+  links: HomeLinks;
   managed: ManagedChoices;
   network: Network;
   networks: LanNetworkList;

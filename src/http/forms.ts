@@ -7,7 +7,7 @@ import { DnsListsBody } from "../dns/schema.ts";
 import { ForwardChange, Port } from "../forwards/schema.ts";
 import { NewTarget } from "../notifications/schema.ts";
 import { Credentials } from "../providers/schema.ts";
-import { NewRemoteDevice } from "../remote/schema.ts";
+import { NewRemoteDevice, TakenHomeCode } from "../remote/schema.ts";
 import { ScheduleBody } from "../schedules/schema.ts";
 import { CustomServer, ImportedConfig, ImportedPlace } from "../servers/schema.ts";
 import { TUNNEL_NAME } from "../shared/bounds.ts";
@@ -39,6 +39,7 @@ const FORMS = {
   forward: Type.Object({ ...ForwardChange.properties, device: Name, port: Port }),
   killSwitch: KillSwitchRequest,
   line: Line,
+  link: Type.Object({ ...TakenHomeCode.properties, device: Name }),
   pairing: PairingRequest,
   place: ImportedPlace,
   network: Type.Object({ ...DeviceChange.properties, prefix: Name }),

@@ -278,7 +278,7 @@ export class Homes {
       public_key,
       endpoint,
       prefixes: [...prefixes],
-      exit: remote.peers.some(({ id }) => id === home.exit?.id),
+      exit: isOffered(home) ? remote.peers.some(({ id }) => id === home.exit?.id) : null,
       devices: home.devices.map((id) => ({
         id,
         name: devices.nameOf(id) ?? "",
@@ -299,6 +299,11 @@ export class Homes {
       return "something else here has addresses of its network, such as a new network of the LAN, or the kill switch is off";
     return endpoint === null ? wayIn.fault : null;
   }
+}
+
+/** Whether it knows the address at which it would leave here, and its key is known. */
+function isOffered({ exit }: Home): boolean {
+  return exit !== null && exit.id !== null && exit.public_key !== null;
 }
 
 /** A mesh has links of its own. */

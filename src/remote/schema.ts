@@ -159,9 +159,9 @@ export const HomeLink = objectOf({
     }),
     { description: "the devices here that the other home reaches; it reaches nothing else" },
   ),
-  exit: Type.Boolean({
+  exit: Type.Union([Type.Boolean(), Type.Null()], {
     description:
-      "whether the other home may leave here: its gateway is a device away from home, with an exit",
+      "whether the other home may leave here: its gateway is a device away from home, with an exit; null if it cannot, because the first code is the other home's, or has no answer yet",
   }),
   latest_handshake: Type.Union([Type.String(), Type.Null()], { description: "ISO 8601" }),
   rx_bytes: Type.Integer({ description: "what the other home has sent" }),

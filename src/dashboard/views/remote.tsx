@@ -1,12 +1,13 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { RemoteStatus } from "../../remote/schema.ts";
-import { knownOf, refresh, useAnswer } from "../answers.ts";
+import { knownOf, useAnswer } from "../answers.ts";
+import { useFresh } from "../fresh.ts";
 import { say } from "../language.ts";
 import { FormButton } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { ListCard, Ready } from "../parts/list.tsx";
-import { useMinute } from "../traffic.ts";
 import { Add } from "./remote/add.tsx";
+import { Homes } from "./remote/homes.tsx";
 import { RemoteRow } from "./remote/row.tsx";
 import { TurnedOff, WayIn } from "./remote/way-in.tsx";
 
@@ -15,7 +16,7 @@ export function Remote() {
   const remote = useAnswer("remote");
   const [isAdding, setAdding] = useState(false);
   const status = knownOf(remote);
-  useFresh(status);
+  useFresh("remote", status?.devices.some(({ online }) => online) === true);
   return (
     <div class="remote">
       <header class="view-head">
@@ -31,6 +32,7 @@ export function Remote() {
           <>
             {value.on ? <WayIn status={value} /> : <TurnedOff />}
             <Devices status={value} />
+            <Homes isOn={value.on} />
           </>
         )}
       </Ready>
@@ -55,13 +57,4 @@ function Devices({ status: { on, devices } }: { status: RemoteStatus }) {
       {(device) => <RemoteRow key={device.id} device={device} list={list} />}
     </ListCard>
   );
-}
-
-/** No event says that a device has shaken hands again, or what it has sent. */
-function useFresh(status: RemoteStatus | null): void {
-  const minute = useMinute();
-  const isOnline = status?.devices.some(({ online }) => online) === true;
-  useEffect(() => {
-    if (isOnline) void refresh("remote");
-  }, [isOnline, minute]);
 }

@@ -1,15 +1,15 @@
-import { useEffect, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import type { DnsLists, DnsStatus } from "../../../dns/schema.ts";
 import { sentenceFrom } from "../../../shared/words.ts";
 import { useAction } from "../../action.ts";
-import { knownOf, refresh, useAnswer } from "../../answers.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
 import { inItsWords } from "../../codes.ts";
+import { useFresh } from "../../fresh.ts";
 import { say } from "../../language.ts";
 import { FormButton, Outcome } from "../../parts/button.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { List, Ready } from "../../parts/list.tsx";
 import { Told } from "../../parts/told.tsx";
-import { useMinute } from "../../traffic.ts";
 import { AddList } from "./add-list.tsx";
 import { Askers } from "./askers.tsx";
 import { Doh } from "./doh.tsx";
@@ -23,7 +23,7 @@ export function Lists() {
   const dns = knownOf(useAnswer("dns"));
   const [isAdding, setAdding] = useState(false);
   const action = useAction();
-  useFresh(dns);
+  useFresh("dns", dns?.state === "on");
   return (
     <section class="card">
       <header class="view-head">
@@ -100,13 +100,4 @@ function faultIn({ state, reason }: DnsStatus): string | null {
   if (state === "failed")
     return `${say("DNS queries are refused, because the gateway’s resolver could not start.")} ${inItsWords(sentenceFrom(reason ?? ""))}`;
   return null;
-}
-
-/** No event says what devices have asked. */
-function useFresh(dns: DnsStatus | null): void {
-  const minute = useMinute();
-  const isOn = dns?.state === "on";
-  useEffect(() => {
-    if (isOn) void refresh("dns");
-  }, [isOn, minute]);
 }

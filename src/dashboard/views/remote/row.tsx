@@ -55,9 +55,11 @@ export function RemoteRow({ device, list }: RowProps) {
   );
 }
 
+type Heard = Pick<RemoteDevice, "latest_handshake" | "endpoint" | "rx_bytes" | "tx_bytes">;
+
 /** When and from where it was heard last, and what it has carried. */
-function heardText(device: RemoteDevice, now: number): string {
-  const { latest_handshake, endpoint, rx_bytes, tx_bytes } = device;
+export function heardText(peer: Heard, now: number): string {
+  const { latest_handshake, endpoint, rx_bytes, tx_bytes } = peer;
   if (latest_handshake === null) return say("It has not called yet.");
   const [ago, received, sent] = [agoOf(latest_handshake, now), bytesOf(rx_bytes), bytesOf(tx_bytes)];
   return endpoint === null
