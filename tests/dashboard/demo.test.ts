@@ -12,6 +12,7 @@ import { look, VIEWS } from "../rig/dashboard/views.ts";
 import { BANNER } from "../rig/demo/banner.ts";
 import { buildDemo } from "../rig/demo/build.ts";
 import { freePort } from "../rig/tools/lab.ts";
+import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each view of the page again");
 
@@ -84,6 +85,21 @@ test(
     await tab.click("Disconnect");
     await tab.shows("main", `Disconnect ${BANNER.en}`);
     expect(tab.complaints).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "a page that was asleep goes on where its files are",
+  async () => {
+    // Nothing is played by itself, so the page takes the gateway for lost.
+    const tab = await browser.open(url, undefined, "setInterval = () => 0");
+    const asked = () => tab.urls.filter((each) => each === url).length;
+    await tab.shows(".state h1", "Protected");
+    await until(() => asked() === 2);
+    await tab.loses(".notice");
+    expect(await tab.text(".state h1")).toBe("Protected");
+    expect([tab.complaints, outside(tab.urls)]).toEqual([[], []]);
   },
   TIMEOUT_MS,
 );
