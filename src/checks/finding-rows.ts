@@ -360,6 +360,14 @@ export const FINDINGS = {
     text: `${CALLED}; whether that leads here cannot be seen: {reason}`,
     advice: `{port, plural, =0 {Try it with a device outside your home. The VPN provider must forward that port to the tunnel.} other {${BY_HAND}}}`,
   },
+  remote_link_closed: {
+    text: "nothing passes to or from {home}: {reason}",
+    advice: "Solve the reason, or end the link: portcullis link remove {home}",
+  },
+  remote_link_silent: {
+    text: "the gateway of {home} was heard before, and is silent now",
+    advice: "See if it has power and internet, and if remote access is on there.",
+  },
   access_write: { text: `changes need a token; ${TOKENS}` },
   access_all: { text: `everything needs a token; ${TOKENS}` },
   access_read_only: {

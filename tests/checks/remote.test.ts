@@ -50,9 +50,27 @@ test("without an address to call it is a fault, with what to enter", () => {
   });
 });
 
+const PARENTS = {
+  ...{ name: "parents", state: "up", error: null, latest_handshake: "2026-11-24T12:00:00.000Z" },
+  endpoint: { host: "home.example.org", port: 51_820 },
+} as const;
+
 test("a gateway that only calls other homes need not be reached; one that waits for an answer must", () => {
   const closed = { ...ON, endpoint: null, error: "the address is not known" };
-  const [called, waiting] = [{ endpoint: { host: "home.example.org", port: 51_820 } }, { endpoint: null }];
-  expect(remoteFinding(closed, [called])).toBeNull();
-  expect(remoteFinding(closed, [called, waiting])?.result).toBe("fault");
+  const waiting = { ...PARENTS, endpoint: null };
+  expect(remoteFinding(closed, [PARENTS])).toBeNull();
+  expect(remoteFinding(closed, [PARENTS, waiting])?.result).toBe("fault");
+});
+
+test("another home by which nothing passes is named with its reason, and one that is silent after it was heard", () => {
+  const found = (change: object) => remoteFinding(ON, [{ ...PARENTS, ...change }]);
+  expect(found({})).toBeNull();
+  expect(found({ state: "down", latest_handshake: null })).toBeNull();
+  expect(found({ state: "down" })).toMatchObject({
+    result: "warning",
+    found: "the gateway of parents was heard before, and is silent now",
+  });
+  expect(found({ error: "the network is taken" })?.found).toBe(
+    "nothing passes to or from parents: the network is taken",
+  );
 });
