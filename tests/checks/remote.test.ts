@@ -51,7 +51,7 @@ test("without an address to call it is a fault, with what to enter", () => {
 });
 
 const PARENTS = {
-  ...{ name: "parents", state: "up", error: null, latest_handshake: "2026-11-24T12:00:00.000Z" },
+  ...({ name: "parents", state: "up", error: null, latest_handshake: "2026-11-24T12:00:00.000Z" } as const),
   endpoint: { host: "home.example.org", port: 51_820 },
 } as const;
 
