@@ -56,21 +56,23 @@ export class Claim {
     }
   }
 
+  /** Returns whether that is saved; it holds until the next start in any case. */
+  end(): boolean {
+    if (this.saved === "none") return true;
+    this.isTaken = true;
+    try {
+      this.save("over");
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** Ends the minutes, also for the next boot. */
   async watch(signal: AbortSignal): Promise<void> {
     if (this.saved !== "open") return;
     await this.clock.sleep(Math.max(0, this.until - this.clock.monotonic()), signal);
     while (!signal.aborted && !this.end()) await this.clock.sleep(SAVE_AGAIN_MS, signal);
-  }
-
-  private end(): boolean {
-    try {
-      this.save("over");
-      return true;
-    } catch {
-      // The time has passed all the same.
-      return false;
-    }
   }
 
   private giveBack(): void {

@@ -74,7 +74,7 @@ export interface Domain {
   accountRequests: AccountRequests;
   notifications: Notifications;
   tokens: Tokens;
-  claim: Pick<Claim, "state" | "assertOpen" | "use">;
+  claim: Pick<Claim, "state" | "assertOpen" | "use" | "end">;
   pairing: Pick<Pairing, "use">;
   passphrases: Pick<Passphrases, "confirm" | "assertNoneCounts">;
   rootCommands: Pick<RootCommands, "setUp" | "checkUpdate" | "update">;

@@ -103,11 +103,14 @@ export const ownerRoutes = [
     body: PairingRequest,
     example: { code: "k7qd-m2xw", name: "laptop", passphrase: "six words that nobody else knows" },
     answers: answers(NewToken, "the token, whose text is shown only now"),
-    run: ({ pairing, tokens, ...domain }, { request, body: { code, name, passphrase } }) => {
+    run: async ({ claim, pairing, tokens, ...domain }, { request, body: { code, name, passphrase } }) => {
       const { address } = clientOf(request, domain);
-      return pairing.use(code, address, async () =>
+      const token = await pairing.use(code, address, async () =>
         tokens.addOwner(name, await passphraseHash(passphrase), address),
       );
+      // A flashed gateway has its owner now.
+      claim.end();
+      return token;
     },
   }),
   route({

@@ -424,6 +424,12 @@ test("the first browser claims a flashed gateway over HTTPS without a code or to
   expect(await secure.alerts(bearing(json.token))).toContainEqual(expect.stringContaining("laptop"));
 });
 
+test("whoever pairs a flashed gateway by its code ends the claim", async () => {
+  await flashed();
+  await pair(secure.home.parts.pairing.start(), "desk");
+  expect(await claimable()).toBe("over");
+});
+
 test("over HTTP nobody claims a flashed gateway, nor learns whether it can be claimed", async () => {
   await flashed();
   const body = JSON.stringify({ name: "laptop", passphrase: PASSPHRASE });
