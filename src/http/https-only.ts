@@ -19,7 +19,7 @@ export function httpsOnly(request: Request, { https }: Ways): Response {
 /** HTTPS under the name that the client has used, which has been checked to be an address or a name of the gateway. */
 export function originOf(request: Request, port: number): string {
   const name = (request.headers.get("host") ?? "").replace(/:[0-9]+$/, "");
-  return `https://${name}:${port}`;
+  return new URL(`https://${name}:${port}`).origin;
 }
 
 /** What to type where HTTPS is no answer. */

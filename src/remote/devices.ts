@@ -1,4 +1,4 @@
-import { type Address, addressOf, contains, isWithin, type Prefix } from "../base/address.ts";
+import { type Address, addressOf, contains, isWithin, type Prefix, parsePrefix } from "../base/address.ts";
 import type { Bus } from "../base/bus.ts";
 import { Decision, effectBy } from "../base/decision.ts";
 import type { Mac } from "../base/mac.ts";
@@ -162,9 +162,16 @@ export class RemoteDevices {
 
 function decidedIn(store: RemoteStorage): Decided {
   const access = REMOTE_DECISION.read(store);
-  const [peers, homes] = access === null ? [[], []] : [REMOTE_PEERS.read(store), HOMES.read(store)];
-  // A restore may have brought another network.
-  return { access, peers: peers.filter(({ id }) => access !== null && isWithin(id, access.ipv4)), homes };
+  if (access === null) return { access, peers: [], homes: [] };
+  // A restore may have brought another network, where a number is another device's.
+  const isOurs = (id: Prefix | null) => id !== null && isWithin(id, access.ipv4);
+  return {
+    access,
+    peers: REMOTE_PEERS.read(store).filter(({ id }) => isOurs(id)),
+    homes: HOMES.read(store).map((home) =>
+      home.exit?.id == null || isOurs(parsePrefix(home.exit.id)) ? home : { ...home, exit: null },
+    ),
+  };
 }
 
 function save(store: RemoteStorage, { access, peers, homes }: Decided): void {

@@ -37,6 +37,7 @@ test("with tokens, the pages lead to HTTPS under the name that the browser has u
     expect(await ask("/", { host: "[fd00::2]:5000", peer: "fd00::7" })).toBe("https://[fd00::2]:5443/");
     expect(await ask("/", { host: "[fd00::2]", peer: "fe80::7%eth1" })).toBe("https://[fd00::2]:5443/");
     expect(await ask("/", { host: "gateway.local" })).toBe("https://gateway.local:5443/");
+    expect(await doorWith(auth, 443)("/")).toBe("https://gateway/");
   }
 });
 

@@ -287,3 +287,24 @@ test("while remote access is off, no program runs to look at its interface again
   await looks(3);
   expect(ran).toEqual([]);
 });
+
+test("after a restore of another network, no home leaves by an address that another device has now", async () => {
+  const { access, texts, load, state } = world();
+  const { ipv4 } = await access.turnOn(CHOICE).then(() => JSON.parse(texts.get("remote") ?? ""));
+  const exit = (id: string) => ({ id, public_key: generateKeyPair().publicKey });
+  const home = (name: string, id: string, given: object) => ({
+    ...{ name, id, offered: true, public_key: generateKeyPair().publicKey, endpoint: null, prefixes: [] },
+    ...{ exit: given, devices: [] },
+  });
+  const ours = ipv4.replace(".0/24", ".9/32");
+  const homes = [
+    home("kids", "0123456789abcdef", exit(ours)),
+    home("cabin", "fedcba9876543210", exit("10.255.255.9/32")),
+  ];
+  texts.set("homes", JSON.stringify(homes));
+  await load();
+  await expect(access.changeLink("cabin", { exit: true })).rejects.toThrow("the other way round");
+  expect(state.part?.remote?.devices).toEqual([]);
+  await access.changeLink("kids", { exit: true });
+  expect(state.part?.remote?.devices.map(({ id }) => String(id))).toEqual([ours]);
+});

@@ -116,7 +116,7 @@ test(
     expect(mib).toBeGreaterThan(1_500);
     expect(await guest.shell("awk -F: '$2 !~ /^[!*]/' /etc/shadow")).toBe("");
     expect(await guest.shell("swapon --show=NAME --noheadings")).toBe("/dev/zram0\n");
-    expect(await guest.shell("ls /var/log/journal 2>&1 || true")).toContain("No such file");
+    expect(await guest.shell("ls -A /var/log/journal 2>/dev/null || true")).toBe("");
     expect(await guest.shell("getent ahostsv4 internet.test")).toContain(INTERNET.host4);
     const port = "ss -Hlnt '( sport = :22 )' | wc -l";
     expect(Number(await guest.shell(port))).toBeGreaterThan(0);
