@@ -13,7 +13,7 @@ import { forgetRates, recordTraffic } from "./traffic.ts";
 const SILENCE_MS = 2_900;
 /** A service that starts again answers soon; one that does not is asked less and less often. */
 const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 1_000;
+const MAX_RETRY_MS = 500;
 const ANSWERS_WITHIN_MS = 2_000;
 
 /** When the last message came, in milliseconds since 1970; or when the page was opened. */
