@@ -39,6 +39,7 @@ function unheard<T extends object>(what: T): T {
  * For tests that try many cases: the suite plays a quarter of them, others each time; `--long` plays all, and so does a file
  * that is named. `sampled.test("…")` asks `runs` for how many, or `places` for which.
  */
+// `--long` plays only these tests of a file, as with `long`.
 export const sampled = LONG === "only" ? { test: test.only, describe: describe.only } : slow;
 const SAMPLE = LONG === "without" ? 4 : 1;
 

@@ -195,8 +195,8 @@ function isForwarded(
 }
 
 /**
- * Whether a remote device or another home may no longer have this connection to the LAN or to the gateway. The next device with its
- * address would get the replies.
+ * Whether a remote device or another home may no longer have this connection to the LAN or to the gateway. The next
+ * device with its address would get the replies.
  */
 function isOfFormerRemote({ original, reply }: Connection, { remote, addresses }: Policy): boolean {
   const home = homeAt(remote, original.source);

@@ -182,7 +182,7 @@ export class KillSwitch {
 
   /** To be called when the machine's own network is first known, and when it changes. */
   async updateNetwork(network: HostNetwork): Promise<void> {
-    // A start says the same network twice: the kernel has lost nothing of it in between.
+    // A start says the same reading twice. What the kernel loses in between is put back once its events are heard.
     if (network !== this.own) this.loaded.forgetRoutes();
     this.own = network;
     this.lanRoute.set(leadAway(network));

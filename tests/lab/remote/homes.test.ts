@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { join } from "node:path";
 import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
 import { long } from "../../fast.ts";
-import { Phone } from "../../rig/home/phone.ts";
+import { CABIN, openCabin } from "../../rig/home/cabin.ts";
 import { Doorbell } from "../../rig/peers/visited-port.ts";
 import { createLab, type Gateway, type Lab } from "../../rig/tools/lab.ts";
 import { PROGRAM } from "../../rig/tools/program.ts";
@@ -16,8 +16,6 @@ const PORT = 51_820;
 const BELL = 8_080;
 /** At home, beside the laptop, which alone may be reached. */
 const TV4 = "192.168.77.20";
-/** The LAN of the second gateway, and its only device. */
-const CABIN = { gateway4: "192.168.66.1", device4: "192.168.66.10" };
 
 let lab: Lab;
 let home: Gateway;
@@ -30,41 +28,18 @@ let uplinks: Sniffer[];
 beforeAll(async () => {
   lab = await createLab({ cards: 2, computers: 3 });
   const { sandbox, namespaces } = lab;
-  const rule = `iifname "wan0" udp dport ${PORT} dnat ip to ${UPLINK.gateway4}`;
-  const text = `table inet ports { chain in { type nat hook prerouting priority dstnat - 1\n${rule}\n}\n}\n`;
-  expect(await lab.exec(namespaces.router, ["nft", "-f", "-"], text)).toMatchObject({ code: 0 });
-  const router = await Phone.away(lab, 1);
-  const { namespace } = await Phone.behind(router, 4);
-  [device, tv] = [`${sandbox.id}-cabin`, `${sandbox.id}-tv`];
-  await batch([], [`netns add ${device}`]);
-  await batch(
-    ["-n", namespace],
-    [
-      `link add lan0 type veth peer lan0 netns ${device}`,
-      `address add ${CABIN.gateway4}/24 dev lan0`,
-      "link set lan0 up",
-    ],
-  );
-  await batch(
-    ["-n", device],
-    [
-      "link set lo up",
-      `address add ${CABIN.device4}/24 dev lan0`,
-      "link set lan0 up",
-      `route add default via ${CABIN.gateway4}`,
-    ],
-  );
+  home = await lab.startGateway();
+  const second = await openCabin(lab, PORT);
+  ({ gateway: cabin, device } = second);
+  tv = `${sandbox.id}-tv`;
   bells = {
     laptop: await Doorbell.start(lab, namespaces.client, BELL),
     tv: await Doorbell.start(lab, tv, BELL),
     device: await Doorbell.start(lab, device, BELL),
   };
-  const own = ["--state-dir", join(sandbox.directory, "cabin"), "--interface", `${sandbox.id}c`];
-  home = await lab.startGateway();
-  cabin = await lab.startGateway({ namespace, flags: [...own, "--lan", "lan0", "--uplink", "wan0"] });
   const endpoints = [{ address: ROUTER.public4, port: PORT }];
   uplinks = [
-    await Sniffer.start(router.namespace, "phone4", { endpoints, direction: "in" }),
+    await Sniffer.start(second.router, "phone4", { endpoints, direction: "in" }),
     await Sniffer.start(namespaces.router, "lan0", {
       endpoints: [{ address: UPLINK.gateway4, port: PORT }],
       direction: "in",
@@ -76,11 +51,6 @@ afterAll(async () => {
   for (const bell of Object.values(bells ?? {})) bell.stop();
   await lab?.close();
 }, TIMEOUT_MS);
-
-async function batch(where: readonly string[], lines: readonly string[]): Promise<void> {
-  const { stderr } = await lab.outside(["ip", ...where, "-batch", "-"], `${lines.join("\n")}\n`);
-  expect(stderr).toBe("");
-}
 
 /** The command line at one of the homes, as a person types it. */
 async function type(gateway: Gateway, ...words: string[]): Promise<string> {

@@ -1,8 +1,7 @@
 import { afterAll, beforeAll, expect } from "bun:test";
-import { join } from "node:path";
-import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
+import { INTERNET, LAN, ROUTER, VPN } from "../../../src/sandbox/topology.ts";
 import { long } from "../../fast.ts";
-import { Phone } from "../../rig/home/phone.ts";
+import { CABIN, openCabin } from "../../rig/home/cabin.ts";
 import { Doorbell } from "../../rig/peers/visited-port.ts";
 import { createLab, type Gateway, type Lab } from "../../rig/tools/lab.ts";
 import { PROGRAM } from "../../rig/tools/program.ts";
@@ -15,8 +14,6 @@ const TIMEOUT_MS = 240_000;
 const PORT = 51_820;
 /** At home, on the laptop. */
 const BELL = 8_080;
-/** The LAN of the second gateway, and its only device. */
-const CABIN = { gateway4: "192.168.66.1", device4: "192.168.66.10" };
 /** In the network of the café behind whose router it is. */
 const OWN4 = "172.20.4.2";
 
@@ -30,34 +27,10 @@ let sniffer: Sniffer;
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
   bell = await Doorbell.start(lab, lab.namespaces.client, BELL);
-  const rule = `iifname "wan0" udp dport ${PORT} dnat ip to ${UPLINK.gateway4}`;
-  const text = `table inet ports { chain in { type nat hook prerouting priority dstnat - 1\n${rule}\n}\n}\n`;
-  expect(await lab.exec(lab.namespaces.router, ["nft", "-f", "-"], text)).toMatchObject({ code: 0 });
-  const router = await Phone.away(lab, 1);
-  const { namespace } = await Phone.behind(router, 4);
-  device = `${lab.sandbox.id}-cabin`;
-  await batch([], [`netns add ${device}`]);
-  await batch(
-    ["-n", namespace],
-    [
-      `link add lan0 type veth peer lan0 netns ${device}`,
-      `address add ${CABIN.gateway4}/24 dev lan0`,
-      "link set lan0 up",
-    ],
-  );
-  await batch(
-    ["-n", device],
-    [
-      "link set lo up",
-      `address add ${CABIN.device4}/24 dev lan0`,
-      "link set lan0 up",
-      `route add default via ${CABIN.gateway4}`,
-    ],
-  );
-  const own = ["--state-dir", join(lab.sandbox.directory, "cabin"), "--interface", `${lab.sandbox.id}c`];
   home = await lab.startGateway();
-  cabin = await lab.startGateway({ namespace, flags: [...own, "--lan", "lan0", "--uplink", "wan0"] });
-  sniffer = await Sniffer.start(router.namespace, "phone4", {
+  const second = await openCabin(lab, PORT);
+  ({ gateway: cabin, device } = second);
+  sniffer = await Sniffer.start(second.router, "phone4", {
     endpoints: [{ address: ROUTER.public4, port: PORT }],
     direction: "in",
   });
@@ -67,11 +40,6 @@ afterAll(async () => {
   bell?.stop();
   await lab?.close();
 }, TIMEOUT_MS);
-
-async function batch(where: readonly string[], lines: readonly string[]): Promise<void> {
-  const { stderr } = await lab.outside(["ip", ...where, "-batch", "-"], `${lines.join("\n")}\n`);
-  expect(stderr).toBe("");
-}
 
 async function ask(gateway: Gateway | undefined, method: string, path: string, body?: unknown) {
   const answer = await gateway?.api(method, path, body);
