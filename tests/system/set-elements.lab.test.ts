@@ -276,14 +276,18 @@ test(
   PATIENCE_MS,
 );
 
+/** Another program, until its file is gone. Were it killed, an nft of its own would go on, into the next test. */
+function other(script: string) {
+  return Bun.spawn(commandIn(HERE, ["sh", "-c", script]), { stdout: "ignore", stderr: "ignore" });
+}
+
 test(
   "while the table is flushed and comes back again and again, each change is done or refused",
   async () => {
     await load(TABLE);
-    const flusher = Bun.spawn(
-      commandIn(HERE, ["sh", "-c", `while :; do nft -f - <<'E'\n${TABLE}E\nnft flush ruleset; done`]),
-      { stdout: "ignore", stderr: "ignore" },
-    );
+    const text = `/tmp/${HERE}.nft`;
+    await Bun.write(text, TABLE);
+    const flusher = other(`while nft -f ${text}; do nft flush ruleset; done`);
     const outcomes = { done: 0, refused: 0 };
     try {
       await until(async () => {
@@ -295,7 +299,7 @@ test(
         return outcomes.done > 5 && outcomes.refused > 5;
       });
     } finally {
-      flusher.kill("SIGKILL");
+      await Bun.file(text).delete();
       await flusher.exited;
     }
     await load(TABLE);
@@ -317,9 +321,7 @@ test(
     const busy = "add table inet big\ndelete table inet big\n";
     const text = `/tmp/${HERE}.nft`;
     await Bun.write(text, `${busy}${big}`);
-    const other = Bun.spawn(commandIn(HERE, ["sh", "-c", `while :; do nft -f ${text}; done`]), {
-      stderr: "ignore",
-    });
+    const loader = other(`while nft -f ${text}; do :; done`);
     try {
       let number = 0;
       // If the loop itself waited, it would not come round before the change is done.
@@ -329,9 +331,8 @@ test(
         return waited > 20 && turns >= 5;
       });
     } finally {
-      other.kill("SIGKILL");
-      await other.exited;
       await Bun.file(text).delete();
+      await loader.exited;
     }
   },
   PATIENCE_MS,
