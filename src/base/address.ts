@@ -112,6 +112,11 @@ export function isWithin(inner: Prefix, outer: Prefix): boolean {
   return lengthOf(inner) >= lengthOf(outer) && contains(outer, addressOf(inner));
 }
 
+/** Whether some address is in both; host bits do not count. */
+export function overlap(one: Prefix, other: Prefix): boolean {
+  return contains(one, addressOf(other)) || contains(other, addressOf(one));
+}
+
 /** Whether the address lies in the prefix; `::ffff:a.b.c.d` counts as `a.b.c.d`. */
 export function contains(prefix: Prefix, address: Address): boolean {
   const plain = unmapped(address);

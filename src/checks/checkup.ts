@@ -11,7 +11,13 @@ import { isKillSwitchWanted } from "../killswitch/operator-switch.ts";
 import { inspectOffline } from "../killswitch/report.ts";
 import type { ConntrackGuard } from "../network/bounds.ts";
 import type { FairQueues } from "../network/fair-queues.ts";
-import { hostNetworkOf, networkIn, readNetwork, tunnelAddressesIn } from "../network/host-network.ts";
+import {
+  closedToMeshes,
+  hostNetworkOf,
+  networkIn,
+  readNetwork,
+  tunnelAddressesIn,
+} from "../network/host-network.ts";
 import { ROLES } from "../network/lan.ts";
 import type { OtherRouters } from "../network/other-routers.ts";
 import { MAIN_SLOT, slotOf } from "../network/slot.ts";
@@ -193,7 +199,9 @@ export class Checkup {
       ),
       item("lan", async () => lanFinding(await network(), await inside())),
       item("networks", () => (devices ? networksFinding(devices.networks.list()) : null)),
-      item("mesh", async () => meshFinding(host, await network(), settings.mesh, await inside())),
+      item("mesh", async () =>
+        meshFinding(host, await network(), settings.mesh, closedToMeshes(await reading(), settings)),
+      ),
       item("dhcp", () => dhcpFinding(host, settings, network)),
       item("other_routers", async () => otherRoutersFinding(host, await network(), otherRouters)),
       item("resolver", () => resolverFinding(host)),

@@ -1,4 +1,4 @@
-import { type Address, contains } from "../base/address.ts";
+import { type Address, contains, type Prefix } from "../base/address.ts";
 import { meshesBeside } from "../network/entrances.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import type { Mesh } from "../network/mesh.ts";
@@ -7,15 +7,15 @@ import type { Host } from "../system/host.ts";
 import { showRules } from "../system/ip.ts";
 import { type Finding, ok, warning } from "./finding.ts";
 
-/** Null without a mesh. `inside` is the addresses of the tunnels that are up. */
+/** Null without a mesh. No mesh may have addresses of `taken`. */
 export async function meshFinding(
   host: Pick<Host, "run">,
   found: HostNetwork,
   named: readonly string[],
-  inside: readonly Address[],
+  taken: readonly Prefix[],
 ): Promise<Finding | null> {
   if (named.length === 0) return null;
-  const { meshes, resolvers } = meshesBeside(found, inside);
+  const { meshes, resolvers } = meshesBeside(found, taken);
   const missing = named.find((link) => !meshes.some((mesh) => mesh.interface === link));
   if (missing !== undefined) return warning("mesh_missing", { link: missing });
   const [closed] = meshes.flatMap((mesh) => mesh.closed.map((prefix) => ({ link: mesh.interface, prefix })));

@@ -1,9 +1,8 @@
 import {
-  addressOf,
-  contains,
   type HostName,
   mustParsePrefix,
   networkOf,
+  overlap,
   type Prefix,
   parsePrefix,
 } from "../base/address.ts";
@@ -25,9 +24,7 @@ export function prefixIn(text: string): Prefix {
   if (prefix === null) throw refused("prefix_invalid", { prefix: JSON.stringify(text) });
   const network = networkOf(prefix);
   if (network !== prefix) throw refused("prefix_with_host_bits", { field: "prefixes", prefix, network });
-  const special = SPECIAL.find(
-    (each) => contains(each, addressOf(prefix)) || contains(prefix, addressOf(each)),
-  );
+  const special = SPECIAL.find((each) => overlap(each, prefix));
   if (special !== undefined) throw refused("prefix_special", { prefix });
   return prefix;
 }

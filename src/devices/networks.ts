@@ -1,5 +1,6 @@
 import { addressOf, isLinkLocal } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
+import { hasPageAtFirst, missingIn } from "../killswitch/network-part.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Assignments } from "./assignments.ts";
 import { defaultExitOf } from "./assignments.ts";
@@ -83,20 +84,20 @@ export class LanNetworks {
     this.lans = lans;
     const { current } = this.deps.assignments;
     const known = this.knownIn(current, isFirst);
-    const isOpen = areNewOpen(current);
+    const isOpen = areNewOpen(current) && missingIn(closableIn(current), lans).length === 0;
     const fresh = lans.filter((lan) =>
       lan.mesh ? isNewMesh(lan, current) : !isOpen && known?.has(lan.interface) === false,
     );
     for (const { interface: link, mesh } of lans)
       if (!mesh && (known?.has(link) !== false || isOpen)) this.seen.add(link);
-    if (isOpen && fresh.length === 0) return;
-    await this.deps.assignments.change((before) => withNew(fresh, this.withSeen(before)));
+    if (areNewOpen(current) && current.networks === null && fresh.length === 0) return;
+    await this.deps.assignments.change((before) => this.withNew(fresh, this.withSeen(before)));
     for (const { interface: network } of fresh) this.deps.alarm("network_new", { network });
   }
 
   /**
-   * The decisions with all networks that were there before: from now on, one that is not among them is new. While the
-   * home's default exit is main nothing is kept.
+   * The decisions with all networks that were there before: from now on, one that is not among them is new. Nothing is
+   * kept before anybody has decided about a network, or about the home's default exit.
    */
   withSeen(decisions: Decisions): Decisions {
     const missing = [...this.seen].filter((link) => decisions.networks?.has(link) !== true);
@@ -107,8 +108,17 @@ export class LanNetworks {
   async restored(): Promise<void> {
     const { current } = this.deps.assignments;
     const meshes = (this.lans ?? []).filter((lan) => isNewMesh(lan, current));
-    if (areNewOpen(current) && meshes.length === 0) return;
-    await this.deps.assignments.change((before) => withNew(meshes, this.withSeen(before)));
+    if (areNewOpen(current) && current.networks === null && meshes.length === 0) return;
+    await this.deps.assignments.change((before) => this.withNew(meshes, this.withSeen(before)));
+  }
+
+  /** As the kill switch has it. */
+  private withNew(fresh: readonly Lan[], decisions: Decisions): Decisions {
+    const exit = asOrder([{ to: "blocked" }]);
+    return fresh.reduce((all, lan) => {
+      const page = hasPageAtFirst(lan, closableIn(decisions), this.lans ?? []);
+      return withNetwork(all, lan.interface, { ...UNSET_NETWORK, exit, page });
+    }, decisions);
   }
 
   /** Null if each is known: nothing was kept before, so those that are there now are the first. */
@@ -165,13 +175,8 @@ function isNewMesh({ interface: link, mesh }: Lan, { networks }: Decisions): boo
   return mesh === true && networks?.has(link) !== true;
 }
 
-function withNew(lans: readonly Lan[], decisions: Decisions): Decisions {
-  return lans.reduce((all, lan) => withNetwork(all, lan.interface, newRecord(lan)), decisions);
-}
-
-/** As the kill switch has it: a mesh has devices from anywhere, so it begins without the page, too. */
-function newRecord({ mesh = false }: Lan): NetworkRecord {
-  return { ...UNSET_NETWORK, exit: asOrder([{ to: "blocked" }]), page: !mesh };
+function closableIn({ networks }: Decisions) {
+  return [...(networks ?? [])].map(([link, { exit, page }]) => ({ interface: link, exit, page }));
 }
 
 function withNetwork(decisions: Decisions, link: string, record: NetworkRecord): Decisions {

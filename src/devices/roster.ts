@@ -1,9 +1,9 @@
 import {
   type Address,
-  addressOf,
   contains,
   isWithin,
   lengthOf,
+  overlap,
   type Prefix,
   parseAddress,
   prefixOf,
@@ -175,9 +175,7 @@ export class Roster {
 
   /** Whether a network behind another router that people have declared has addresses of this one. */
   hasPrefixIn(prefix: Prefix): boolean {
-    return this.networks.prefixes.some(
-      (each) => contains(prefix, addressOf(each)) || contains(each, addressOf(prefix)),
-    );
+    return this.networks.prefixes.some((each) => overlap(each, prefix));
   }
 
   /** Throws if other devices have addresses of the prefix. */

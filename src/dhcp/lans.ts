@@ -5,6 +5,7 @@ import {
   familyOf,
   lengthOf,
   networkOf,
+  overlap,
   type Prefix,
   parseAddress,
   parsePrefix,
@@ -163,10 +164,6 @@ function defaultRange(prefix: Prefix, { routers }: LanFacts): Range {
 function hostsOf(prefix: Prefix): [first: number, last: number] {
   const start = numberOf(addressOf(networkOf(prefix)));
   return [start + 1, start + 2 ** (32 - lengthOf(prefix)) - 2];
-}
-
-function overlap(one: Prefix, other: Prefix): boolean {
-  return contains(one, addressOf(other)) || contains(other, addressOf(one));
 }
 
 function isWithin(address: number, { from, to }: Range): boolean {

@@ -1,4 +1,4 @@
-import { type Address, addressOf, type Prefix } from "../base/address.ts";
+import { type Address, addressOf, overlap, type Prefix, prefixOf } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
 import type { AlertArgs } from "../base/alert-rows.ts";
 import type { Bus } from "../base/bus.ts";
@@ -32,7 +32,7 @@ import { Readings } from "./readings.ts";
 import { homeAt } from "./remote-part.ts";
 import type { Damage, Repairs } from "./repairs.ts";
 import { type Inspection, inspectionOf, type Layers, layersOf } from "./report.ts";
-import { interfacesTo, meshPrefixes, overlap, overlapOf, routersTo } from "./routed.ts";
+import { interfacesTo, meshPrefixes, overlapOf, routersTo } from "./routed.ts";
 import { type Wanted, wantedFor } from "./wanted.ts";
 
 export interface KillSwitchEvents {
@@ -278,12 +278,14 @@ export class KillSwitch {
     return this.fault === null && this.wanted !== null && this.loaded.has(this.wanted);
   }
 
-  /** The network with its meshes, without prefixes that contain addresses of tunnels. */
+  /** The network with its meshes, without prefixes that have addresses of tunnels or of remote devices. */
   private countedIn(network: HostNetwork): HostNetwork {
-    const tunnels = [...this.parts.values()].flatMap(({ endpoints = [] }) => endpoints);
+    const parts = [...this.parts.values()];
+    const tunnels = parts.flatMap(({ endpoints = [] }) => endpoints);
     const inside = tunnels.flatMap(({ addresses }) => addresses);
-    const resolvers = tunnels.flatMap((tunnel) => tunnel.resolvers);
-    return withMeshes(meshesBeside(networkBeside(network, inside), [...inside, ...resolvers]));
+    const ofTunnels = [...inside, ...tunnels.flatMap(({ resolvers }) => resolvers)].map(prefixOf);
+    const ofRemotes = parts.flatMap(({ remote }) => remote?.networks ?? []);
+    return withMeshes(meshesBeside(networkBeside(network, inside), [...ofTunnels, ...ofRemotes]));
   }
 
   private wantedOn(found: HostNetwork): Wanted {

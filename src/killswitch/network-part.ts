@@ -12,6 +12,9 @@ export interface NetworkPart {
   others: boolean;
 }
 
+/** What tells whether a network is closed in any way. */
+type Closable = Pick<NetworkPart, "interface" | "page"> & { readonly exit: object | null };
+
 /**
  * What the networks of the LAN have that the home has not. Null if nobody has looked at its networks yet. A mesh has
  * devices from anywhere, so a new one is blocked whatever the home's default exit is.
@@ -21,16 +24,32 @@ export function networksIn(
   lans: readonly Lan[],
   areNewBlocked: boolean,
 ): NetworkPart[] {
-  return lans.flatMap(({ interface: link, mesh = false }) => {
-    const own = known?.find((each) => each.interface === link);
-    if (own === undefined) return mesh || (known !== null && areNewBlocked) ? [newNetwork(link, !mesh)] : [];
+  const blocksNew = known !== null && (areNewBlocked || missingIn(known, lans).length > 0);
+  return lans.flatMap((lan) => {
+    const own = known?.find((each) => each.interface === lan.interface);
+    if (own === undefined) return lan.mesh || blocksNew ? [newNetwork(lan, known ?? [], lans)] : [];
     return own.exit === null && own.page && !own.others ? [] : [own];
   });
 }
 
 /** New is refused, never guessed: nobody has chosen where its devices leave. */
-function newNetwork(link: string, page: boolean): NetworkPart {
-  return { interface: link, exit: { to: "blocked" }, page, others: false };
+function newNetwork(lan: Lan, known: readonly NetworkPart[], lans: readonly Lan[]): NetworkPart {
+  const page = hasPageAtFirst(lan, known, lans);
+  return { interface: lan.interface, exit: { to: "blocked" }, page, others: false };
+}
+
+/** The networks with an exit of their own, or without the page, that are gone. Each may return under another name. */
+export function missingIn<Known extends Closable>(known: readonly Known[], lans: readonly Lan[]): Known[] {
+  const isThere = (link: string) => lans.some((lan) => lan.interface === link);
+  return known.filter(({ interface: link, exit, page }) => (exit !== null || !page) && !isThere(link));
+}
+
+/** Not if it may be one that has no page, unless it would be closed to the whole home. */
+export function hasPageAtFirst({ mesh }: Lan, known: readonly Closable[], lans: readonly Lan[]): boolean {
+  if (mesh) return false;
+  if (missingIn(known, lans).every(({ page }) => page)) return true;
+  const others = known.filter((each) => lans.some((lan) => lan.interface === each.interface));
+  return !others.some(({ page }) => page);
 }
 
 /** The exit of the devices without one of their own that come by this interface. */

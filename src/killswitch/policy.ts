@@ -1,4 +1,4 @@
-import type { Address, Endpoint, Prefix } from "../base/address.ts";
+import { type Address, type Endpoint, overlap, type Prefix } from "../base/address.ts";
 import type { Mac } from "../base/mac.ts";
 import { type HostNetwork, takerOf } from "../network/host-network.ts";
 import type { Lan } from "../network/lan.ts";
@@ -14,7 +14,7 @@ import {
 } from "./forwarded.ts";
 import { exitOfLink, type NetworkPart, networksIn } from "./network-part.ts";
 import { type RemotePart, type RemoteWith, remoteIn } from "./remote-part.ts";
-import { interfacesTo, lansWith, meshPrefixes, overlap, overlapOf, routedIn } from "./routed.ts";
+import { interfacesTo, lansWith, meshPrefixes, overlapOf, routedIn } from "./routed.ts";
 
 /**
  * The input of the firewall; `rulesetOf` turns it into text. Outside the tunnels it can permit only WireGuard, lookups

@@ -1,5 +1,4 @@
-import { type Address, addressOf, contains, type Prefix } from "../base/address.ts";
-import { overlap } from "./routed.ts";
+import { type Address, addressOf, contains, overlap, type Prefix } from "../base/address.ts";
 
 /** How remote devices come in, and what each of them may. */
 export interface RemotePart {

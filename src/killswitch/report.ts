@@ -1,6 +1,7 @@
 import type { Settings } from "../base/settings.ts";
 import { meshesBeside, withMeshes } from "../network/entrances.ts";
 import {
+  closedToMeshes,
   type HostNetwork,
   networkBeside,
   networkIn,
@@ -111,7 +112,9 @@ export async function inspectOffline(
   const reading = await readNetwork(host);
   const network = known ?? networkIn(reading, settings);
   const inside = tunnelAddressesIn(reading, settings);
-  const rules = rulesFor(withMeshes(meshesBeside(networkBeside(network, inside), inside)));
+  const rules = rulesFor(
+    withMeshes(meshesBeside(networkBeside(network, inside), closedToMeshes(reading, settings))),
+  );
   return inspect(host, { network, rules, isAsLoaded: null, fault: null });
 }
 

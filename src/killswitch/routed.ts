@@ -4,6 +4,7 @@ import {
   contains,
   isWithin,
   lengthOf,
+  overlap,
   type Prefix,
   parsePrefix,
 } from "../base/address.ts";
@@ -208,8 +209,4 @@ function routesWithin(prefix: Prefix, routes: readonly LanRoute[]): LanRoute[] {
 
 export function meshPrefixes({ lans }: Pick<HostNetwork, "lans">): Prefix[] {
   return lans.flatMap(({ mesh, prefixes }) => (mesh ? prefixes : []));
-}
-
-export function overlap(one: Prefix, other: Prefix): boolean {
-  return contains(one, addressOf(other)) || contains(other, addressOf(one));
 }

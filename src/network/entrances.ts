@@ -1,4 +1,4 @@
-import { type Address, contains, familyOf, type Prefix } from "../base/address.ts";
+import { type Address, contains, familyOf, overlap, type Prefix } from "../base/address.ts";
 import type { HostNetwork } from "./host-network.ts";
 import { without } from "./mesh.ts";
 
@@ -26,10 +26,10 @@ export function withMeshes(network: HostNetwork): HostNetwork {
   };
 }
 
-/** The network without prefixes of meshes that have addresses of tunnels: what is for a tunnel is not for a mesh. */
-export function meshesBeside(network: HostNetwork, tunnels: readonly Address[]): HostNetwork {
+/** The network without prefixes of meshes that have addresses of these: what is for a tunnel is not for a mesh. */
+export function meshesBeside(network: HostNetwork, taken: readonly Prefix[]): HostNetwork {
   if (network.meshes.length === 0) return network;
-  const isTaken = (prefix: Prefix) => tunnels.some((address) => contains(prefix, address));
+  const isTaken = (prefix: Prefix) => taken.some((each) => overlap(each, prefix));
   return { ...network, meshes: network.meshes.map((mesh) => without(mesh, isTaken)) };
 }
 

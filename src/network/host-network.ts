@@ -4,9 +4,11 @@ import {
   contains,
   familyOf,
   isLinkLocal,
+  networkOf,
   type Prefix,
   parseAddress,
   parsePrefix,
+  prefixOf,
   privateBlockOf,
 } from "../base/address.ts";
 import { INTERFACE_NAME } from "../base/interface-name.ts";
@@ -17,7 +19,7 @@ import { type Cable, type Lan, lanOf, NO_ROLES, prefixesOf, type Roles } from ".
 import { type LanRoute, type LinkRoute, lanRoutesIn, linkRoutesIn, routesAgainst } from "./lan-routes.ts";
 import { type Mesh, meshesIn } from "./mesh.ts";
 import { nameserversOf } from "./nameservers.ts";
-import { allLinks, ownLinks } from "./slot.ts";
+import { allLinks, ownLinks, remoteLinkOf } from "./slot.ts";
 
 /** The machine's own network. */
 export interface HostNetwork {
@@ -110,6 +112,15 @@ export function tunnelAddressesIn(
 ): Address[] {
   const links = allLinks(base);
   return addresses.filter(({ ifname }) => links.includes(ifname)).flatMap(localsOf);
+}
+
+/** Whose addresses no mesh may have: those of the tunnels that are up, and the networks of remote devices. */
+export function closedToMeshes(reading: Reading, settings: Pick<Settings, "interface">): Prefix[] {
+  const remote = reading.addresses.filter(({ ifname }) => ifname === remoteLinkOf(settings.interface));
+  return [
+    ...tunnelAddressesIn(reading, settings).map(prefixOf),
+    ...remote.flatMap((link) => cableOf(link).addresses.map((each) => networkOf(each))),
+  ];
 }
 
 /**

@@ -7,6 +7,7 @@ import {
   lengthOf,
   mustParsePrefix,
   networkOf,
+  overlap,
   type Prefix,
 } from "../base/address.ts";
 import { type Cable, type Lan, lanPrefixOf } from "./lan.ts";
@@ -34,7 +35,7 @@ export function meshesIn(cables: readonly Cable[], named: readonly string[]): Me
     .filter((cable) => named.includes(cable.interface))
     .map((cable) => {
       const taken = cables.flatMap((other) => (other === cable ? [] : other.addresses));
-      return without(meshOn(cable), (prefix) => taken.some(overlaps(prefix)));
+      return without(meshOn(cable), (prefix) => taken.some((each) => overlap(each, prefix)));
     })
     .filter(({ prefixes, closed }) => prefixes.length + closed.length > 0);
 }
@@ -79,8 +80,4 @@ export function isShared(prefix: Prefix): boolean {
 
 function withinShared(prefix: Prefix): Prefix {
   return networkOf(prefix, Math.max(lengthOf(prefix), lengthOf(SHARED)));
-}
-
-function overlaps(prefix: Prefix): (other: Prefix) => boolean {
-  return (other) => contains(prefix, addressOf(other)) || contains(networkOf(other), addressOf(prefix));
 }

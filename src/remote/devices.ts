@@ -1,4 +1,4 @@
-import { type Address, addressOf, contains, isWithin, type Prefix, parsePrefix } from "../base/address.ts";
+import { type Address, isWithin, overlap, type Prefix, parsePrefix } from "../base/address.ts";
 import type { Bus } from "../base/bus.ts";
 import { Decision, effectBy } from "../base/decision.ts";
 import type { Mac } from "../base/mac.ts";
@@ -144,9 +144,7 @@ export class RemoteDevices {
   overlaps(prefix: Prefix): boolean {
     const own = this.access === null ? [] : [this.access.ipv4, this.access.ipv6];
     const networks = [...own, ...this.homes.flatMap(({ prefixes }) => prefixes)];
-    return networks.some(
-      (network) => contains(network, addressOf(prefix)) || contains(prefix, addressOf(network)),
-    );
+    return networks.some((network) => overlap(network, prefix));
   }
 
   /** Counts a device as known while it is being added or removed. */

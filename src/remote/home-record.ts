@@ -1,10 +1,9 @@
 import { type Static, Type } from "typebox";
-import type { Prefix } from "../base/address.ts";
+import { overlap, type Prefix } from "../base/address.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import { Name } from "../base/name.ts";
 import { objectOf } from "../base/object.ts";
 import { listIn, SavedList } from "../base/saved.ts";
-import { overlap } from "../killswitch/routed.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import { isKey } from "../wireguard/key-text.ts";
 import { CODE_ID, CodeEndpoint, homePrefixesIn, isCallable, MAX_HOME_PREFIXES } from "./home-code.ts";

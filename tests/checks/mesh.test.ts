@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { meshFinding } from "../../src/checks/mesh.ts";
 import type { Mesh } from "../../src/network/mesh.ts";
-import { cidr, cidrs, ip, ips } from "../fake/address.ts";
+import { cidr, cidrs, ips } from "../fake/address.ts";
 import { NETWORK } from "../killswitch/example.ts";
 
 const MESH: Mesh = {
@@ -16,7 +16,7 @@ const TAILSCALES = [
 
 const found = async (
   mesh: Partial<Mesh> | null,
-  { rules = TAILSCALES, resolvers = [] as string[], inside = [] as string[] } = {},
+  { rules = TAILSCALES, resolvers = [] as string[], taken = [] as string[] } = {},
 ) => {
   const network = {
     ...NETWORK,
@@ -24,7 +24,7 @@ const found = async (
     resolvers: ips(...resolvers),
   };
   const host = { run: async () => JSON.stringify(rules) };
-  return (await meshFinding(host, network, ["tailscale0"], ips(...inside)))?.code;
+  return (await meshFinding(host, network, ["tailscale0"], cidrs(...taken)))?.code;
 };
 
 test("a gateway without a mesh is not asked about one", async () => {
@@ -38,7 +38,7 @@ test("beside Tailscale's rules all is well", async () => {
 test("a mesh that is not there, is closed, or asks for the gateway's DNS is told", async () => {
   expect(await found(null)).toBe("mesh_missing");
   expect(await found({ prefixes: [], closed: [cidr("100.64.0.0/10")] })).toBe("mesh_closed");
-  expect(await found({}, { inside: [ip("100.64.0.7")] })).toBe("mesh_closed");
+  expect(await found({}, { taken: ["100.64.0.7/32"] })).toBe("mesh_closed");
   expect(await found({}, { resolvers: ["100.100.100.100"] })).toBe("mesh_dns");
 });
 

@@ -171,13 +171,27 @@ describe("what people decide about a network", () => {
     });
     await world.start(HOME, lan("eth0.21", "192.168.20.0/24"));
     // No tunnel is up.
-    expect(world.networks).toEqual(["eth0.20 blocked", "eth0.21 main", "lan0 main"]);
+    expect(world.networks).toEqual(["eth0.20 blocked", "eth0.21 blocked", "lan0 main"]);
     expect(world.parts.at(-1)?.networks).toContainEqual({
       ...{ interface: "eth0.20", exit: { to: "blocked" }, page: false, others: true },
     });
     expect(world.devices.networks.list().networks[0]).toMatchObject({
       ...{ name: "Guests", present: false, exit_order: ["amsterdam", "blocked"], prefixes: [], reaches: [] },
     });
+  });
+
+  test("closes one that appears while it is gone, and not one that was there before or appears beside it", async () => {
+    await world.see(HOME, GUESTS);
+    await world.devices.networks.set("eth0.20", { exit: "blocked", page: false });
+    await world.start(HOME, GUESTS, lan("eth1", "192.168.30.0/24"));
+    await world.start(HOME, lan("eth1", "192.168.30.0/24"), lan("usb0", "192.168.20.0/24"));
+    expect(world.networks).toEqual(["eth0.20 blocked", "eth1 main", "lan0 main", "usb0 blocked"]);
+    const pages = world.devices.networks.list().networks.filter(({ page }) => page);
+    expect(pages.map((each) => each.interface)).toEqual(["eth1", "lan0"]);
+    expect(world.alerts).toHaveLength(1);
+    await world.devices.networks.set("usb0", { exit: null, page: true });
+    await world.start(HOME, lan("usb0", "192.168.20.0/24"));
+    expect(world.networks).toEqual(["eth0.20 blocked", "eth1 main", "lan0 main", "usb0 main"]);
   });
 
   test("is refused with the field that is wrong, and changes nothing", async () => {

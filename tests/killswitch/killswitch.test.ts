@@ -4,8 +4,10 @@ import { nextTurn } from "../../src/base/queue.ts";
 import { KillSwitch } from "../../src/killswitch/killswitch.ts";
 import { chainsListed, elementsOf } from "../../src/killswitch/listing.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
+import type { RemotePart } from "../../src/killswitch/remote-part.ts";
 import { Repairs } from "../../src/killswitch/repairs.ts";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
+import { cidrs, ips } from "../fake/address.ts";
 import { CHANGE_ELEMENTS, FakeHost } from "../fake/host.ts";
 import { runs, sampled, slow } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
@@ -379,6 +381,20 @@ describe("several owners", () => {
     await killSwitch.update("amsterdam", null);
     expect(host.table).toBe(loaded(POLICIES.blocked));
     expect(host.rules["-4"].filter((rule) => rule.includes("dport 443"))).toEqual([]);
+  });
+
+  test("of remote devices keep their addresses from a mesh, which would keep their answers", async () => {
+    const remote = POLICIES.remote.remote as unknown as RemotePart;
+    const mesh = { interface: "mesh0", mesh: true as const, prefixes: cidrs("10.200.0.0/16"), closed: [] };
+    const killSwitch = killSwitchOn(new FakeHost());
+    await killSwitch.updateNetwork({ ...NETWORK, meshes: [{ ...mesh, addresses: ips("10.200.0.1") }] });
+    const links = () => killSwitch.lans.map((lan) => lan.interface);
+    expect(links()).toEqual([...NETWORK.lans.map((lan) => lan.interface), "mesh0"]);
+    await killSwitch.update("REMOTE", { remote });
+    expect(links()).toEqual(NETWORK.lans.map((lan) => lan.interface));
+    expect(killSwitch.remote?.networks).toEqual(remote.networks);
+    await killSwitch.update("REMOTE", null);
+    expect(links()).toContain("mesh0");
   });
 
   test("from before the first look at the network are all in the first load", async () => {

@@ -139,6 +139,22 @@ describe("the policy of a home with networks", () => {
     expect(withNetworks([known], { defaultExit: { to: "tunnel", name: "main" } }).networks).toBeUndefined();
   });
 
+  test("blocks one that nobody has seen while one that was closed is gone: it may be the same", () => {
+    const newWith = (link: string, closed: object) =>
+      withNetworks([known, { ...known, interface: link, ...closed }]).networks?.find(
+        (each) => each.interface === "br-lan.5",
+      );
+    const blocked = { interface: "br-lan.5", exit: { to: "blocked" }, others: false } as const;
+    expect(newWith("eth0.20", { exit: { to: "blocked" } })).toEqual({ ...blocked, page: true });
+    expect(newWith("eth0.20", { page: false })).toEqual({ ...blocked, page: false });
+    expect(newWith("eth0.20", {})).toBeUndefined();
+    // Then nobody could use it.
+    const alone = withNetworks([{ ...known, page: false, interface: "eth0.20" }]).networks;
+    expect(alone?.map(({ exit, page }) => ({ exit, page }))).toEqual(
+      ["lan0", "br-lan.5"].map(() => ({ exit: { to: "blocked" }, page: true })),
+    );
+  });
+
   test("leads a port to a device that has no exit of its own by that of its network", () => {
     const networks = [
       known,

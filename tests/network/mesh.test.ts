@@ -38,9 +38,9 @@ test("a prefix that another interface or a tunnel has addresses of is not the me
   expect(beside.flatMap(({ closed }) => closed)).toEqual(cidrs("100.64.0.0/10"));
   expect(beside.flatMap(({ prefixes }) => prefixes)).toEqual(cidrs("fd7a:115c:a1e0::/48"));
   const network = { ...NETWORK, meshes: meshesIn([TAILSCALE], ["tailscale0"]) };
-  const left = meshesBeside(network, [ip("100.64.0.7")]).meshes.flatMap(({ prefixes }) => prefixes);
+  const left = meshesBeside(network, cidrs("100.64.0.7/32")).meshes.flatMap(({ prefixes }) => prefixes);
   expect(left).toEqual(cidrs("fd7a:115c:a1e0::/48"));
-  const none = meshesBeside(network, ips("100.64.0.7", "fd7a:115c:a1e0::9"));
+  const none = meshesBeside(network, cidrs("100.64.0.7/32", "fd7a:115c:a1e0::9/128"));
   expect(none.meshes.flatMap(({ prefixes }) => prefixes)).toEqual([]);
   expect(withMeshes(none).lans).toEqual(NETWORK.lans);
 });
