@@ -19,6 +19,11 @@ const { test } = long("each word of each command in each shell");
 setDefaultTimeout(60_000);
 
 const NAMES = ["se-1", "my wörk", "it's $(touch pwned) `x`", "-x", "--url=http://evil"];
+/** What may follow a device, in the order of the help. */
+const DEVICE_FIELDS = [
+  ...["exit", "pause", "resume", "name", "address", "rate", "quota"],
+  ...["icon", "group", "forget"],
+];
 const SHELLS = ["bash", "zsh", "fish"] as const;
 const scripts: Record<string, string> = {};
 let folder: string;
@@ -122,16 +127,7 @@ test("bash completes servers by name, quoted, except names that look like option
 
 test("bash completes each place of a command by itself, whatever options come before it", async () => {
   expect(await bash("device", "liv")).toEqual(["living\\ room"]);
-  expect(await bash("device", "living\\ room", "")).toEqual([
-    "exit",
-    "name",
-    "address",
-    "rate",
-    "quota",
-    "icon",
-    "group",
-    "forget",
-  ]);
+  expect(await bash("device", "living\\ room", "")).toEqual(DEVICE_FIELDS);
   expect(await bash("device", "--url", "name", "tv", "na")).toEqual(["name"]);
   expect(await bash("device", "--json", "tv", "exit", "")).toEqual(["main", "blocked"]);
   expect(await bash("default-exit", "b")).toEqual(["blocked"]);
@@ -271,16 +267,7 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", async () 
   expect((await complete("portcullis tunnel ")).toSorted()).toEqual(["main", "tv"]);
   expect((await complete("portcullis tunnel tv ")).toSorted()).toEqual(["connect", "disconnect", "remove"]);
   expect((await complete("portcullis tunnel tv connect ")).toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
-  expect((await complete("portcullis device --url x tv ")).toSorted()).toEqual([
-    "address",
-    "exit",
-    "forget",
-    "group",
-    "icon",
-    "name",
-    "quota",
-    "rate",
-  ]);
+  expect((await complete("portcullis device --url x tv ")).toSorted()).toEqual(DEVICE_FIELDS.toSorted());
   expect((await complete("portcullis device tv exit ")).toSorted()).toEqual(["blocked", "main"]);
   expect(await complete("portcullis device liv")).toEqual(["living room"]);
   expect((await complete("portcullis connect ")).toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
