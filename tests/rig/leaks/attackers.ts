@@ -62,9 +62,13 @@ export const ATTACKERS_MEET_NO_DEFENCE: FreshScenario = {
     await fresh.inside(["nft", "delete", "table", "inet", "portcullis"]);
     const nat = `type nat hook postrouting priority srcnat; oifname "${lab.sandbox.interface}0" masquerade;`;
     await fresh.inside(["nft", "-f", "-"], `table inet plain {\nchain outgoing {\n${nat}\n}\n}\n`);
-    // Without the table nothing is marked, and only what is marked is routed.
+    // Without the table nothing is marked, and only what is marked is routed: to the LAN as into the tunnel.
     for (const family of ["-4", "-6"])
-      await fresh.inside(["ip", family, "rule", "add", "priority", "80", "lookup", `${tableOf(MAIN_SLOT)}`]);
+      for (const rule of [
+        ["75", "suppress_prefixlength", "0", "lookup", "main"],
+        ["80", "lookup", `${tableOf(MAIN_SLOT)}`],
+      ])
+        await fresh.inside(["ip", family, "rule", "add", "priority", ...rule]);
     await fresh.inside(["sysctl", "-qw", "net.ipv4.conf.all.arp_ignore=0"]);
     for (const reach of [
       ...[reachTunnelAddress, reachFlow, reachFromUplink, reachFromLan],
