@@ -18,7 +18,7 @@ import {
 import { claimGateway } from "../system/claim.ts";
 import type { Host } from "../system/host.ts";
 import { LinuxHost } from "../system/linux.ts";
-import { assertMachine } from "../system/machine.ts";
+import { assertMachine, assertMeantHere } from "../system/machine.ts";
 import { killSwitchPartsOn } from "./kill-switch-parts.ts";
 import type { Parts } from "./parts.ts";
 import type { Service } from "./service.ts";
@@ -34,6 +34,7 @@ export async function serve(settings: Settings): Promise<Service> {
   // Only root may use the database and the operator's socket.
   process.umask(0o077);
   assertMachine();
+  assertMeantHere();
   const host = new LinuxHost();
   // Changes nothing, so it does not wait for the claim. If it fails, it is repeated and reported below.
   const reading = readNetwork(host).catch(() => null);

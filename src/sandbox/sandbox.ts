@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { COMPILED } from "../base/compiled.ts";
 import type { Host, Watch } from "../system/host.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { generateKeyPair } from "../wireguard/key.ts";
@@ -216,8 +217,7 @@ export class Sandbox {
 
 /** The command that starts this program, also when it runs from source in a test. */
 function selfCommand(): readonly string[] {
-  const compiled = Bun.main.startsWith("/$bunfs/");
-  return compiled ? [process.execPath] : [process.execPath, join(import.meta.dir, "../main.ts")];
+  return COMPILED ? [process.execPath] : [process.execPath, join(import.meta.dir, "../main.ts")];
 }
 
 /** Sysctls that are set before the links exist, so that links start with them. */

@@ -1,3 +1,5 @@
+import { COMPILED } from "../base/compiled.ts";
+
 /** What takes too long for a turn of the event loop, because SQLite works where it is called. */
 export interface Question {
   /** The database's file. */
@@ -8,7 +10,7 @@ export interface Question {
 export type Answer = boolean | null;
 
 /** Where the worker is: in the executable below the folder of the main file, or beside this file. */
-const WORKER = Bun.main.startsWith("/$bunfs/")
+const WORKER = COMPILED
   ? "/$bunfs/root/store/database-worker.js"
   : new URL("./database-worker.ts", import.meta.url).href;
 

@@ -1,6 +1,7 @@
 import { closeSync, constants, openSync, readFileSync, readSync, writeFileSync } from "node:fs";
 import { uptime } from "node:os";
 import type { Address } from "../base/address.ts";
+import { COMPILED } from "../base/compiled.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Mac } from "../base/mac.ts";
 import { nextTurn } from "../base/queue.ts";
@@ -83,9 +84,7 @@ const CHILD_ENV = {
 };
 
 /** The command that starts this program again: the compiled binary, or Bun with the main file. */
-export const SELF_COMMAND: readonly string[] = Bun.main.startsWith("/$bunfs/")
-  ? [process.execPath]
-  : [process.execPath, Bun.main];
+export const SELF_COMMAND: readonly string[] = COMPILED ? [process.execPath] : [process.execPath, Bun.main];
 
 export interface Child {
   readonly pid: number;

@@ -1,4 +1,5 @@
-import { readFileSync } from "node:fs";
+import { readFileSync, statSync } from "node:fs";
+import { COMPILED } from "../base/compiled.ts";
 import { CommandError } from "../base/errors.ts";
 
 /** The programs that the gateway runs, and the Debian package of each. */
@@ -23,6 +24,18 @@ export function assertMachine(): void {
     );
   }
   assertAdministrator();
+}
+
+/**
+ * Whoever works on the sources hardly means this machine's own network, which the kill switch would close: labs and the
+ * sandbox serve in network namespaces. The executable serves wherever it is started.
+ */
+export function assertMeantHere(): void {
+  if (COMPILED || statSync("/proc/self/ns/net").ino !== statSync("/proc/1/ns/net").ino) return;
+  throw new CommandError(
+    "unable",
+    "serving from the sources would close this machine's own network; ./scripts/start serves in a sandbox, and dist/portcullis serve, after ./scripts/build, serves here",
+  );
 }
 
 export function assertAdministrator(): void {

@@ -1,10 +1,11 @@
+import { COMPILED } from "../../base/compiled.ts";
 import { RELAYS } from "../../transports/list.ts";
 import type { Carriage } from "../../transports/transport.ts";
 import type { OpenRelay, RelayPlace } from "../host.ts";
 import { RelayThread } from "./relay-thread.ts";
 
 /** Where the workers are: in the executable below the folder of the main file, or beside this file. */
-const FOLDER = Bun.main.startsWith("/$bunfs/") ? "/$bunfs/root/system/relay/" : null;
+const FOLDER = COMPILED ? "/$bunfs/root/system/relay/" : null;
 
 /**
  * All relays. Those by UDP have a thread of their own, which takes many packets with one call; the streams of TCP are in
