@@ -26,7 +26,7 @@ describe("the status", () => {
     await until(async () => (await gateway.api("POST", "/api/connect", { server })).status === 200);
     const program = [
       process.execPath,
-      join(import.meta.dir, "../rig/bench/race.ts"),
+      join(import.meta.dir, "../rig/tools/flush-race.ts"),
       `${gateway.port}`,
       `${ROUNDS}`,
     ];

@@ -3,13 +3,10 @@ import { readFileSync } from "node:fs";
 import { long } from "../../fast.ts";
 import { comparisonOf, type Result } from "../../rig/bench/compare.ts";
 import { Contest } from "../../rig/bench/contest.ts";
-import { measureExtras } from "../../rig/bench/extras.ts";
 import { type Machine, machine } from "../../rig/bench/machine.ts";
 import { atMost, measurementOf, ratioAtMost } from "../../rig/bench/measure.ts";
 import { measureNames } from "../../rig/bench/names.ts";
 import { measurePacketLimits } from "../../rig/bench/packet-limits.ts";
-import { measureRelay } from "../../rig/bench/relay.ts";
-import { measureRepair } from "../../rig/bench/repair.ts";
 import { measureStart } from "../../rig/bench/start.ts";
 import { measureSwitch } from "../../rig/bench/switch.ts";
 import { tableOf } from "../../rig/bench/table.ts";
@@ -52,12 +49,6 @@ describe.skipIf(!ROOT)("the comparison with wg-quick", () => {
       expect([name, (portcullis ?? 0) > 0, (wgQuick ?? 0) > 0]).toEqual([name, true, true]);
   }, 600_000);
 
-  test("sees the table go and come back while nobody asks, and while many do", async () => {
-    const found = await measureRepair(contest, 1);
-    expect(found).toHaveLength(9);
-    for (const { portcullis } of found) expect(portcullis).toBeGreaterThan(0);
-  }, 600_000);
-
   test("sees the kill switch come at each start, on a machine that had none", async () => {
     const { portcullis } = contest;
     const started = await measureStart(portcullis, 2, 100);
@@ -72,36 +63,6 @@ describe.skipIf(!ROOT)("the comparison with wg-quick", () => {
     expect(started.map(({ rounds }) => rounds.portcullis.length)).toEqual([2, 2, 2, 2]);
   }, 60_000);
 });
-
-test.skipIf(!ROOT)(
-  "each way to a server has figures, and a flushed table comes back while each of them is busy",
-  async () => {
-    const found = await measureRelay({ relays: 1, repairs: 2 }, {});
-    expect(found).toHaveLength(8 * 5);
-    for (const { name, unit, portcullis } of found) {
-      // The kernel counts processor time in hundredths of a second; a plain tunnel may take less of the service.
-      const least = unit === "ms" && name.includes("of the service") ? -1 : 0;
-      expect([name, (portcullis ?? Number.NaN) > least]).toEqual([name, true]);
-    }
-  },
-  600_000,
-);
-
-test.skipIf(!ROOT)(
-  "a gateway with quality, limits and an order is seen beside one without; only a limit adds rules",
-  async () => {
-    const found = await measureExtras(20_000);
-    const [programs, attempt, order, differing, added, left] = found;
-    expect(found).toHaveLength(6);
-    expect(programs?.met).toBe(true);
-    expect(attempt?.portcullis).toBeGreaterThan(0);
-    expect(order?.portcullis).toBeLessThan(attempt?.portcullis ?? 0);
-    expect(differing).toMatchObject({ portcullis: 0, met: true });
-    expect(added?.portcullis).toBeGreaterThan(0);
-    expect(left).toMatchObject({ portcullis: 0, met: true });
-  },
-  600_000,
-);
 
 test.skipIf(!ROOT)(
   "a packet of a limited device has a figure, and one of another device, beside one without limits",

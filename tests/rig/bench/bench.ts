@@ -4,7 +4,6 @@ import type { Result } from "./compare.ts";
 import { measureConnect } from "./connect.ts";
 import { Contest } from "./contest.ts";
 import { measureDevices } from "./devices.ts";
-import { measureExtras } from "./extras.ts";
 import { type IdleEffort, IdlePair } from "./idle.ts";
 import { machine } from "./machine.ts";
 import type { Measurement } from "./measure.ts";
@@ -15,17 +14,14 @@ import { measurePackets } from "./packets.ts";
 import { measurePage, type PageEffort } from "./page.ts";
 import { measurePrograms } from "./programs.ts";
 import { progress } from "./progress.ts";
-import { measureRelay, type RelayEffort } from "./relay.ts";
 import { measureRemote } from "./remote.ts";
-import { measureRepair } from "./repair.ts";
 import { measureStart } from "./start.ts";
-import { measureFlushes, measureStatus, measureStatusPrograms } from "./status.ts";
 import { measureSwitch } from "./switch.ts";
 import { tableOf } from "./table.ts";
 import { measureThroughput } from "./throughput.ts";
 
 /** How often each thing is done. */
-interface Effort extends IdleEffort, RelayEffort {
+interface Effort extends IdleEffort {
   connects: number;
   switches: number;
   streams: number;
@@ -34,11 +30,7 @@ interface Effort extends IdleEffort, RelayEffort {
   starts: number;
   traces: number;
   idleMs: number;
-  /** Beside a gateway with nothing on. */
-  extrasMs: number;
-  questions: number;
   moves: number;
-  flushes: number;
   names: NamesEffort;
   /** Of each gateway, in each case. */
   packetTurns: number;
@@ -55,19 +47,18 @@ const FULL: Effort = {
     starts: 7,
     traces: 3,
     idleMs: 30_000,
-    extrasMs: 180_000,
     restMs: 360_000,
     useMs: 120_000,
   },
-  ...{ questions: 5_000, moves: 21, flushes: 60, packetTurns: 31, repairs: 16, relays: 8 },
+  ...{ moves: 21, packetTurns: 31 },
   names: { questions: 10_000, firstUses: 41 },
   load: { switches: 100, requests: 10_000 },
   page: { openings: 7, updates: 3_600, costs: 2, costMs: 20_000 },
 };
 const QUICK: Effort = {
   ...{ connects: 3, switches: 1, streams: 4, roads: 5, starts: 3, traces: 1 },
-  ...{ idleMs: 10_000, extrasMs: 60_000, restMs: 60_000, useMs: 30_000 },
-  ...{ questions: 1_000, moves: 5, flushes: 20, packetTurns: 15, repairs: 6, relays: 3 },
+  ...{ idleMs: 10_000, restMs: 60_000, useMs: 30_000 },
+  ...{ moves: 5, packetTurns: 15 },
   names: { questions: 2_000, firstUses: 9 },
   load: { switches: 10, requests: 500 },
   page: { openings: 3, updates: 1_200, costs: 1, costMs: 10_000 },
@@ -98,7 +89,7 @@ await step("packets", async () => [
   ...(await measurePacketLimits(effort.packetTurns)),
 ]);
 await withHome(
-  ["connect", "switch", "throughput", "status", "flushes", "start", "devices", "memory", "remote"],
+  ["connect", "switch", "throughput", "start", "devices", "memory", "remote"],
   () => Contest.open(program),
   async (contest) => {
     for (const delayMs of [0, DELAY_MS]) {
@@ -109,8 +100,6 @@ await withHome(
     }
     await contest.delay(0);
     await step("throughput", () => measureThroughput(contest, effort.streams));
-    await step("status", () => measureStatus(contest.portcullis, effort.questions));
-    await step("flushes", () => measureFlushes(contest.portcullis, effort.flushes));
     await step("start", () => measureStart(contest.portcullis, effort.starts));
     await step("devices", () => measureDevices(contest.portcullis, effort.moves));
     await step("memory", () => measureMemory(contest.portcullis, effort.load));
@@ -119,33 +108,26 @@ await withHome(
   },
 );
 await withHome(
-  ["names", "repair"],
+  ["names"],
   () => Contest.open(program),
   async (contest) => {
     await step("names", () => measureNames(contest, effort.names));
-    await step("repair", () => measureRepair(contest, effort.repairs));
   },
 );
-await step("relay", () => measureRelay(effort, program));
 await withHome(
-  ["status", "programs"],
+  ["programs"],
   () => Contest.open({ ...program, traced: true }),
   async (contest) => {
-    await step("status", () => measureStatusPrograms(contest.portcullis, effort.questions));
     await step("programs", () => measurePrograms(contest, effort.traces, effort.idleMs));
   },
 );
-const extras = () => step("programs", () => measureExtras(effort.extrasMs, program));
 await withHome(
   ["idle"],
   () => IdlePair.open(program),
   async (pair) => {
-    // Meanwhile what a connect sets in motion comes to an end.
-    await extras();
     await step("idle", () => pair.measure(effort));
   },
 );
-if (!isWanted("idle")) await extras();
 await withHome(
   ["page"],
   () => startRig(program),

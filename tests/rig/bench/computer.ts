@@ -4,7 +4,6 @@ import { INTERNET } from "../../../src/sandbox/topology.ts";
 import { linesOf } from "../tools/lines.ts";
 import { type Answered, askNames, type FirstUse, type Queries, useName } from "./asker.ts";
 import { now } from "./clock.ts";
-import { askQuestions, type Questions } from "./questions.ts";
 
 /** What a computer at home sees of the internet: an answer, or an error that comes back by itself. */
 export type Sight = "answer" | "refusal";
@@ -20,7 +19,6 @@ type Order =
   | { do: "look"; until: Sight }
   | { do: "call"; method: string; url: string; body?: unknown }
   | { do: "call until 200"; url: string }
-  | { do: "ask"; questions: Questions }
   | { do: "ask names"; queries: Queries }
   | { do: "use a name"; server: string; from: string; name: string; port: number };
 
@@ -62,11 +60,6 @@ export class Computer {
   /** When the address first answered with 200. */
   callUntil200(url: string): Promise<number> {
     return this.order<number>({ do: "call until 200", url });
-  }
-
-  /** The milliseconds that each answer took. */
-  ask(questions: Questions): Promise<number[]> {
-    return this.order<number[]>({ do: "ask", questions });
   }
 
   askNames(queries: Queries): Promise<Answered> {
@@ -149,8 +142,6 @@ function obey(order: Order): Promise<unknown> {
       return call(order.method, order.url, order.body);
     case "call until 200":
       return callUntil200(order.url);
-    case "ask":
-      return askQuestions(order.questions);
     case "ask names":
       return askNames(order.queries);
     case "use a name":

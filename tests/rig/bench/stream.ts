@@ -7,8 +7,6 @@ import { now } from "./clock.ts";
 /** RFC 863: the discard of TCP port 9. */
 const PORT = 9;
 const CHUNK = new Uint8Array(256 * 1024);
-/** Longer than anything that is measured beside a stream. */
-const WITHOUT_END_SECONDS = 3_600;
 /** What was sent has arrived by then, or never does. */
 const PATIENCE_MS = 30_000;
 
@@ -29,54 +27,22 @@ export function wayOut({ namespaces }: Lab): Way {
   return { from: namespaces.client, to: namespaces.internet, address: INTERNET.host4 };
 }
 
-type Program = Bun.Subprocess<"ignore", "pipe", "inherit">;
-
-/** One TCP connection that carries as much as its way does. */
-export class Stream {
-  private constructor(
-    private readonly source: Program,
-    private readonly sink: Program,
-    private readonly said: AsyncGenerator<string>,
-  ) {}
-
-  /** Returns once it flows. Without a time it does so until it is ended. */
-  static async begin({ from, to, address }: Way, seconds = WITHOUT_END_SECONDS): Promise<Stream> {
-    const sink = start(to, "sink", address);
-    const said = linesOf(sink.stdout);
-    await said.next();
-    const source = start(from, "source", address, String(seconds));
-    const stream = new Stream(source, sink, said);
-    const first = await Promise.race([said.next(), source.exited]);
-    if (typeof first === "object" && !first.done) return stream;
-    await stream.stop();
-    throw new Error("no connection for a stream");
-  }
-
-  /** What it has brought by now; what is still on its way is lost. */
-  end(): Promise<Received> {
-    this.sink.kill("SIGTERM");
-    return this.received(PATIENCE_MS);
-  }
-
-  /** What it has brought by its end; throws if that does not come. */
-  async received(withinMs: number): Promise<Received> {
-    const late = setTimeout(() => this.sink.kill("SIGKILL"), withinMs);
-    const { value, done } = await this.said.next();
-    clearTimeout(late);
-    await this.stop();
+/** What one TCP connection brings in so many seconds; throws if its end does not arrive. */
+export async function streamed({ from, to, address }: Way, seconds: number): Promise<Received> {
+  const sink = start(to, "sink", address);
+  const said = linesOf(sink.stdout);
+  await said.next();
+  const source = start(from, "source", address, String(seconds));
+  const late = setTimeout(() => sink.kill("SIGKILL"), seconds * 1_000 + PATIENCE_MS);
+  try {
+    const { value, done } = await said.next();
     if (done) throw new Error("the end of a stream has not arrived");
     return JSON.parse(value);
+  } finally {
+    clearTimeout(late);
+    for (const program of [source, sink]) program.kill("SIGKILL");
+    await Promise.all([source.exited, sink.exited]);
   }
-
-  private async stop(): Promise<void> {
-    for (const program of [this.source, this.sink]) program.kill("SIGKILL");
-    await Promise.all([this.source.exited, this.sink.exited]);
-  }
-}
-
-/** What one TCP connection brings. */
-export async function streamed(way: Way, seconds: number): Promise<Received> {
-  return (await Stream.begin(way, seconds)).received(seconds * 1_000 + PATIENCE_MS);
 }
 
 /** Megabits a second. */
@@ -84,7 +50,7 @@ export function rateOf({ bytes, ms }: Received): number {
   return (bytes * 8) / 1_000 / ms;
 }
 
-function start(namespace: string, ...role: string[]): Program {
+function start(namespace: string, ...role: string[]): Bun.Subprocess<"ignore", "pipe", "inherit"> {
   const program = [process.execPath, join(import.meta.dir, "stream.ts"), ...role];
   return Bun.spawn(["ip", "netns", "exec", namespace, ...program], {
     stdin: "ignore",
@@ -100,13 +66,11 @@ function serveSink(hostname: string): void {
   const tell = () => {
     process.stdout.write(`${JSON.stringify({ bytes, ms: now() - startedAt } satisfies Received)}\n`);
   };
-  process.on("SIGTERM", tell);
   Bun.listen({
     hostname,
     port: PORT,
     socket: {
       data(_, chunk) {
-        if (startedAt === 0) process.stdout.write("flows\n");
         startedAt ||= now();
         bytes += chunk.length;
       },
