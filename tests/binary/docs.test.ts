@@ -1,15 +1,15 @@
 import { expect, test } from "bun:test";
 import { copyFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Client } from "./client.ts";
 import { blocksIn, patternOf, rowsIn, sessionIn } from "./page.ts";
 import {
   asAtFirst,
+  ask,
   blocks,
   folder,
   gateway,
   lab,
-  PACE_MS,
+  paced,
   ROOT,
   TIMEOUT_MS,
   testPages,
@@ -51,14 +51,12 @@ test(
         await gateway.hearsHome();
       }
       for (const { command, answer } of sessionIn(text)) {
-        const next = Bun.sleep(PACE_MS);
-        const { code, stdout, stderr } = await typed(command.replace(...IN_LAB));
+        const { code, stdout, stderr } = await paced(command.replace(...IN_LAB));
         expect({ command, code, stdout, stderr }).toEqual({ command, code: 0, stdout, stderr });
         if (answer !== "") {
           expect(stdout).toMatch(patternOf(answer.replaceAll(RULE, "…")));
           explained.push(command);
         }
-        await next;
       }
     }
     expect((await typed("sudo portcullis direct off")).code).toBe(0);
@@ -73,16 +71,13 @@ test(
   "the commands for one rule in the interface change and remove it",
   async () => {
     const block = blocks(texts, "console").find(({ text }) => text.includes(`$api/destinations/${RULE}`));
-    const client = new Client(gateway.port);
-    await client.ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
-    const { id } = (
-      await gateway.api("POST", "/api/destinations", { prefixes: ["192.0.2.0/24"], exit: "main" })
-    ).body;
+    await ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
+    const { id } = (await ask("POST", "/api/destinations", { prefixes: ["192.0.2.0/24"], exit: "main" }))
+      .body;
     const printed: string[] = [];
     for (const { command } of sessionIn(block?.text ?? "")) {
       const { stdout } = await typed(`${VARIABLES}\n${command.replace(RULE, id)}`);
       printed.push(stdout);
-      await Bun.sleep(PACE_MS);
     }
     expect(printed).toEqual([expect.stringContaining('"exit":"amsterdam"'), '{"success":true}']);
     await withoutExits();
@@ -95,14 +90,14 @@ test(
   async () => {
     await asAtFirst();
     const targets = ["box-vpn-1", "box-vpn-2"].map((server) => ({ provider: "managed", server }));
-    expect((await new Client(gateway.port).ask("POST", "/api/connect", { targets })).status).toBe(200);
-    const { order } = (await gateway.api("GET", "/api/status")).body;
+    expect((await ask("POST", "/api/connect", { targets })).status).toBe(200);
+    const { order } = (await ask("GET", "/api/status")).body;
     const block = blocks(texts, "console").find(({ text }) => text.includes("last.json"))?.text ?? "";
     for (const { command } of sessionIn(block)) {
       const { code, stderr } = await typed(`${VARIABLES}\n${command.replace("curl ", "curl -fsS ")}`);
       expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: "" });
     }
-    expect((await gateway.api("GET", "/api/status")).body).toMatchObject({ connected: true, order });
+    expect((await ask("GET", "/api/status")).body).toMatchObject({ connected: true, order });
   },
   TIMEOUT_MS,
 );
