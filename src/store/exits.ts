@@ -79,9 +79,13 @@ export function copyExits(database: Database, directory: string): void {
   if (!Bun.deepEquals(copyIn(directory), exits)) placeBytes(join(directory, NAME), copyOf(exits), MODE);
 }
 
-/** The same after a change, whose count is not in the copy yet; other threads wait for the disk. */
-export async function copyExitsBehind(database: Database, directory: string): Promise<void> {
-  await placeBytesBehind(join(directory, NAME), copyOf(exitsIn(database)), MODE);
+/** The same after a change, whose count is not in the copy yet, once `ready` resolves; other threads wait for the disk. */
+export async function copyExitsBehind(
+  database: Database,
+  directory: string,
+  ready: Promise<unknown>,
+): Promise<void> {
+  await placeBytesBehind(join(directory, NAME), copyOf(exitsIn(database)), MODE, ready);
 }
 
 function copyOf(exits: Exits): Uint8Array {

@@ -18,8 +18,8 @@ export class Flusher {
   constructor(
     /** The database's file. */
     private readonly path: string,
-    /** Called after each flush; the log may be worth emptying. */
-    private readonly onFlushed: (isLong: boolean) => Promise<void>,
+    /** Called with each flush, which tells whether the log is worth emptying. What is written next waits for the end of both. */
+    private readonly onFlush: (flushed: Promise<boolean>) => Promise<void>,
   ) {}
 
   get writes(): number {
@@ -46,8 +46,7 @@ export class Flusher {
   private async flush(): Promise<void> {
     const { count } = this;
     if (count === this.flushedCount) return;
-    const bytes = await flushedBytes(`${this.path}-wal`);
-    await this.onFlushed(bytes > MAX_LOG_BYTES);
+    await this.onFlush(flushedBytes(`${this.path}-wal`).then((bytes) => bytes > MAX_LOG_BYTES));
     this.flushedCount = count;
   }
 }

@@ -168,7 +168,7 @@ export class Store implements Storage {
    * of the process at once.
    */
   writeBehind(): void {
-    this.flusher ??= new Flusher(join(this.directory, NAME), (isLong) => this.afterFlush(isLong));
+    this.flusher ??= new Flusher(join(this.directory, NAME), (flushed) => this.alongside(flushed));
     if (!this.isCopy) writeBehind(this.database);
   }
 
@@ -381,15 +381,15 @@ export class Store implements Storage {
     });
   }
 
-  /** The second copy comes after what it is a copy of. */
-  private async afterFlush(isLong: boolean): Promise<void> {
+  /** The second copy comes after what it is a copy of, and is written meanwhile. */
+  private async alongside(flushed: Promise<boolean>): Promise<void> {
     if (!this.areExitsCopied && !this.isCopy) {
       this.areExitsCopied = true;
-      await copyExitsBehind(this.database, this.directory).catch(() => {
+      await copyExitsBehind(this.database, this.directory, flushed).catch(() => {
         this.areExitsCopied = false;
       });
     }
-    if (isLong) void this.emptyLog();
+    if (await flushed) void this.emptyLog();
   }
 
   /**

@@ -15,7 +15,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { chmod, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 
@@ -33,17 +33,21 @@ export function placeBytes(path: string, bytes: Uint8Array, mode: number): void 
   place(path, mode, (fresh) => writeFileSync(fresh, bytes, { mode }));
 }
 
-/** Like `placeBytes`; other threads wait for the disk. */
-export async function placeBytesBehind(path: string, bytes: Uint8Array, mode: number): Promise<void> {
+/** Like `placeBytes`; other threads wait for the disk. The former file stays until `ready` resolves. */
+export async function placeBytesBehind(
+  path: string,
+  bytes: Uint8Array,
+  mode: number,
+  ready?: Promise<unknown>,
+): Promise<void> {
   const fresh = freshOf(path);
   try {
-    await writeFile(fresh, bytes, { mode });
-    // An interrupted one may have left the file, and the umask takes bits away.
-    if (modeOf(fresh) !== mode) await chmod(fresh, mode);
-    await syncBehind(fresh);
-    await rename(fresh, path);
+    // Both have ended by the time that the next one writes the same file.
+    for (const outcome of await Promise.allSettled([writtenBehind(fresh, bytes, mode), ready]))
+      if (outcome.status === "rejected") throw outcome.reason;
+    renameSync(fresh, path);
   } catch (error) {
-    await rm(fresh, { force: true });
+    rmSync(fresh, { force: true });
     throw error;
   }
   await syncBehind(dirname(path));
@@ -109,6 +113,13 @@ function freshOf(path: string): string {
 
 function modeOf(path: string): number {
   return statSync(path).mode & 0o7777;
+}
+
+async function writtenBehind(path: string, bytes: Uint8Array, mode: number): Promise<void> {
+  await writeFile(path, bytes, { mode });
+  // An interrupted one may have left the file, and the umask takes bits away.
+  if (modeOf(path) !== mode) await chmod(path, mode);
+  await syncBehind(path);
 }
 
 /** Only the flush waits for the disk: a file that was just written, or its folder, is opened from memory. */

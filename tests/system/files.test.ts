@@ -12,6 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { placeBytesBehind, placeText, remove } from "../../src/system/files.ts";
+import { until } from "../rig/tools/until.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "portcullis-files-"));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -48,6 +49,21 @@ test("a file that other threads place has its mode, whatever the umask and a pow
     process.umask(before);
   }
   expect(existsSync(`${path}.new`)).toBe(false);
+});
+
+test("the former file stays until what the next one waits for is there, and if it fails", async () => {
+  const path = join(folder, "second");
+  await placeBytesBehind(path, Buffer.from("former"), 0o600);
+  const ready = Promise.withResolvers<void>();
+  const placed = placeBytesBehind(path, Buffer.from("next"), 0o600, ready.promise);
+  await until(() => existsSync(`${path}.new`) && readFileSync(`${path}.new`, "utf8") === "next");
+  expect(readFileSync(path, "utf8")).toBe("former");
+  ready.resolve();
+  await placed;
+  expect(readFileSync(path, "utf8")).toBe("next");
+  const failed = placeBytesBehind(path, Buffer.from("third"), 0o600, Promise.reject(new Error("no disk")));
+  expect(await failed.catch(({ message }) => message)).toBe("no disk");
+  expect([readFileSync(path, "utf8"), existsSync(`${path}.new`)]).toEqual(["next", false]);
 });
 
 test("a file that cannot be placed leaves no temporary file", () => {
