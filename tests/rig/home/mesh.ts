@@ -51,7 +51,7 @@ export class Mesh {
   /** As `tailscaled` starts. */
   async begin(): Promise<void> {
     await this.plug();
-    await this.inside(["nft", "-f", "-"], this.chains());
+    await this.addChains();
     await this.addRules();
   }
 
@@ -88,7 +88,21 @@ export class Mesh {
       await this.inside(["ip", family, "route", "flush", "table", `${TABLE}`]);
   }
 
-  async addRules(): Promise<void> {
+  addRules(): Promise<void> {
+    return this.changeRules("add");
+  }
+
+  async addChains(): Promise<void> {
+    await this.inside(["nft", "-f", "-"], this.chains());
+  }
+
+  /** As the mesh ends: its chains go, too. */
+  async removeRules(): Promise<void> {
+    await this.changeRules("del");
+    await this.inside(["nft", "-f", "-"], "delete table ip filter\ndelete table ip nat\n");
+  }
+
+  private async changeRules(how: "add" | "del"): Promise<void> {
     const mark = `fwmark 0x${BYPASS.toString(16)}/0x${MASK.toString(16)}`;
     const rules = [
       `priority 5210 ${mark} lookup main`,
@@ -97,7 +111,7 @@ export class Mesh {
       `priority 5270 lookup ${TABLE}`,
     ];
     for (const family of ["-4", "-6"])
-      await this.inside(["ip", family, "-batch", "-"], rules.map((rule) => `rule add ${rule}\n`).join(""));
+      await this.inside(["ip", family, "-batch", "-"], rules.map((rule) => `rule ${how} ${rule}\n`).join(""));
   }
 
   inside(argv: readonly string[], stdin?: string): Promise<Ran> {

@@ -1,9 +1,10 @@
 import { INTERNET, type NetworkCards } from "../../../src/sandbox/topology.ts";
+import type { WireguardEndpoint } from "../tools/frame.ts";
 import { createLab, type Gateway, type Lab } from "../tools/lab.ts";
 import type { Sniffer } from "../tools/sniffer.ts";
 import type { Traffic } from "../tools/traffic.ts";
 import { Devices } from "./devices.ts";
-import { type Count, measured, type Row } from "./row.ts";
+import { type Allowance, type Count, measured, type Row } from "./row.ts";
 import { TokenBucket } from "./token-bucket.ts";
 
 /** Leaks show within milliseconds, and later if other tests run at the same time. */
@@ -13,13 +14,17 @@ const CONTROL_WITHIN_MS = 60_000;
 export interface FreshScenario {
   name: string;
   cards: readonly NetworkCards[];
+  /** What WireGuard packets may go to or come from, beside the servers. */
+  endpoints?: readonly WireguardEndpoint[];
+  /** What else may leave. */
+  allowed?: Allowance;
   /** Proves its detector on the way; throws if what it observes is wrong. */
   run(fresh: Fresh): Promise<void>;
 }
 
 /** Plays one in a lab that is gone afterwards. */
 export async function playFresh(scenario: FreshScenario, cards: NetworkCards): Promise<Row> {
-  const fresh = await Fresh.open(cards);
+  const fresh = await Fresh.open(cards, scenario);
   try {
     const failure = await scenario.run(fresh).then(
       () => null,
@@ -44,12 +49,16 @@ export class Fresh {
   private constructor(
     readonly lab: Lab,
     private readonly sniffer: Sniffer,
+    private readonly allowed: Allowance,
   ) {}
 
-  static async open(cards: NetworkCards): Promise<Fresh> {
+  static async open(
+    cards: NetworkCards,
+    { endpoints = [], allowed = () => false }: Pick<FreshScenario, "endpoints" | "allowed"> = {},
+  ): Promise<Fresh> {
     const lab = await createLab({ cards });
     try {
-      return new Fresh(lab, await lab.sniff());
+      return new Fresh(lab, await lab.sniff(endpoints), allowed);
     } catch (error) {
       await lab.close();
       throw error;
@@ -103,7 +112,8 @@ export class Fresh {
   async during(work: () => Promise<unknown>): Promise<Measured> {
     const before = await this.count();
     await work();
-    return measured(before, await this.count(), this.devices === undefined ? {} : { devices: this.devices });
+    const { allowed, devices } = this;
+    return measured(before, await this.count(), { allowed, ...(devices && { devices }) });
   }
 
   /** The positive control: throws unless the same sniffer sees leaks soon after the start of `work`. */

@@ -8,6 +8,8 @@ import { FAMILY_SCENARIOS } from "./families.ts";
 import { FORWARD_SCENARIOS } from "./forwards.ts";
 import type { FreshScenario } from "./fresh.ts";
 import { FURTHER_REMOTE_SCENARIOS } from "./further-remote.ts";
+import { LINK_TRANSITIONS } from "./homes.ts";
+import { MESH_TRANSITIONS } from "./mesh.ts";
 import { NAMED_SCENARIOS } from "./named.ts";
 import { THREE_NETWORKS } from "./networks.ts";
 import { OWN_PROCESS } from "./own-process.ts";
@@ -97,4 +99,6 @@ export const FRESH_SCENARIOS: readonly FreshScenario[] = [
   REDIRECTS_BY_THE_FIREWALL,
   RELOADS_UNDER_A_FLOOD,
   THREE_NETWORKS,
+  MESH_TRANSITIONS,
+  LINK_TRANSITIONS,
 ];
