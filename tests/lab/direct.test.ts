@@ -204,20 +204,6 @@ describe.each([2, 1] as const)("with %i network cards", (cards: NetworkCards) =>
   );
 
   test(
-    "replies come back whatever the reverse-path filter",
-    async () => {
-      await assignDirect();
-      for (const value of ["1", "2", "0"]) {
-        const { stdout } = await inside("sh", "-c", "ls /proc/sys/net/ipv4/conf");
-        for (const link of stdout.split(/\s+/).filter((name) => name !== ""))
-          await inside("sh", "-c", `echo ${value} > /proc/sys/net/ipv4/conf/${link}/rp_filter`);
-        expect([value, await pageOf(1)]).toEqual([value, expect.stringContaining(ROUTER.public4)]);
-      }
-    },
-    TIMEOUT_MS,
-  );
-
-  test(
     "another MAC address with its IP address is not direct, nor is a source from outside the LAN, nor the gateway with the mark",
     async () => {
       await assignDirect();

@@ -38,8 +38,8 @@ test("each file is run by the suite, by --long, or by both", () => {
   const [suite, long] = [filesOf("suite"), filesOf("long")];
   const files = [...new Bun.Glob("tests/**/*.test.ts").scanSync(".")].map((file) => `./${file}`);
   expect([...new Set([...suite, ...long])].toSorted()).toEqual(files.toSorted());
-  expect(suite).not.toContain("./tests/lab/moves.test.ts");
-  expect(long).toContain("./tests/lab/moves.test.ts");
+  expect(suite).not.toContain("./tests/lab/pair.test.ts");
+  expect(long).toContain("./tests/lab/pair.test.ts");
   expect(suite).toContain("./tests/lab/leaks/leaks.test.ts");
 });
 

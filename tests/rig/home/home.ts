@@ -140,13 +140,12 @@ export class Home {
   }
 
   /**
-   * Makes changes, each so long after the one before, which may fail; null is the answer of a service that did not live
+   * Makes changes at once, which may fail; null is the answer of a service that did not live
    * to give one. `takeUp` finds out what is so if that leaves more than one possibility.
    */
   async attempt(
     changes: readonly Change[],
     meanwhile: () => Promise<unknown> = async () => {},
-    gapMs = 0,
   ): Promise<(Answer | null)[]> {
     const before = this.possible;
     // A crash beside a flush forgets the addresses until devices ask again.
@@ -158,12 +157,7 @@ export class Home {
       ),
     );
     const [answers] = await Promise.all([
-      Promise.all(
-        changes.map(async ({ method, path, body }, index) => {
-          if (index > 0) await Bun.sleep(index * gapMs);
-          return call(this.gateway.port, method, path, body);
-        }),
-      ),
+      Promise.all(changes.map(({ method, path, body }) => call(this.gateway.port, method, path, body))),
       meanwhile(),
     ]);
     const made = changes.map((change, index) => ({ change, status: answers[index]?.status ?? null }));

@@ -4,6 +4,7 @@ import { CHOOSING, CONNECTIONS } from "./connections.ts";
 import { DNS_SCENARIOS } from "./dns.ts";
 import { ENDPOINT_SCENARIOS } from "./endpoint.ts";
 import { DIRECT_SCENARIOS, EXIT_SCENARIOS } from "./exits.ts";
+import { EXITS_IN_ORDER } from "./exits-in-order.ts";
 import { FAMILY_SCENARIOS } from "./families.ts";
 import { FORWARD_SCENARIOS } from "./forwards.ts";
 import type { FreshScenario } from "./fresh.ts";
@@ -41,6 +42,7 @@ export const SCENARIOS: readonly Scenario[] = [
   ...ATTACKER_SCENARIOS,
   ...STRANGER_SCENARIOS,
   ...EXIT_SCENARIOS,
+  ...EXITS_IN_ORDER,
   ...DIRECT_SCENARIOS,
   ...NAMED_SCENARIOS,
   ...FORWARD_SCENARIOS,
