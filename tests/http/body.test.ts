@@ -25,66 +25,80 @@ async function refusalOf(body: string | Uint8Array, path = "/api/connect"): Prom
   return json.error;
 }
 
-test("a body with another content type, or with none, is a 400", async () => {
-  const types = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""];
-  for (const type of [...types, "application/jsonp", "application/json; charset=latin1", "text/json"]) {
-    const { status, json } = await send("POST", "/api/connect", '{"server":"se-1"}', {
-      "Content-Type": type,
-    });
-    expect({ type, status, json }).toEqual({
-      type,
-      status: 400,
-      json: { success: false, error: "Content-Type must be application/json" },
-    });
-  }
-});
+const NO_JSON_TYPE = "Content-Type must be application/json";
+
+test.each(["/api/connect", "/api/disconnect", "/api/provider/custom"])(
+  "%s refuses a body with another content type, which a foreign page could send",
+  async (path) => {
+    const types = ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""];
+    for (const type of [...types, "application/jsonp", "application/json; charset=latin1", "text/json"]) {
+      const { status, json } = await send("POST", path, '{"server":"se-1"}', { "Content-Type": type });
+      expect({ type, status, json }).toEqual({
+        ...{ type, status: 400 },
+        json: { success: false, error: NO_JSON_TYPE },
+      });
+    }
+    expect(await home.status()).toMatchObject({ state: "disconnected", provider: "managed" });
+  },
+);
 
 test("a request that needs a body but has none is a 400", async () => {
-  expect((await send("POST", "/api/connect")).json.error).toBe("Content-Type must be application/json");
-  expect(await refusalOf("")).toBe("body is empty: a JSON object is expected");
+  expect((await send("POST", "/api/connect")).json.error).toBe(NO_JSON_TYPE);
 });
 
-test("malformed JSON is a 400 that does not quote it", async () => {
-  for (const body of ["{", "x", "{'server':'a'}", '{"server":"a",}', '{"server":"a"} x', "NaN", " "]) {
-    expect(await refusalOf(body)).toBe("body is not valid JSON");
-  }
-});
+const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
+const SERVER = { name: "a", endpoint: "b", public_key: "c", private_key: "d", address: "e" };
+const server = (fields: object) => JSON.stringify({ ...SERVER, ...fields });
+const [CONNECT, ADD, IMPORT] = ["/api/connect", "/api/custom/add", "/api/import"] as const;
+const CONNECT_FIELDS =
+  "server, via, transport, targets, back_after_minutes, back_when_quiet, move_when, quantum";
+const MALFORMED = "body is not valid JSON";
+const NO_OBJECT = "body must be a JSON object";
+const TOO_DEEP = "body is nested too deeply";
+const MTU = "mtu must be a whole number from 576 to 65535";
+const KEEPALIVE = "persistent_keepalive must be a whole number from 0 to 65535";
 
-test("JSON that is not an object is a 400", async () => {
-  for (const body of ["null", "[]", '"x"', "1", "true"]) {
-    expect(await refusalOf(body)).toBe("body must be a JSON object");
-  }
-});
+/** What is wrong with a body as such, and with a field of it; what a value has to be is told by its own room's tests. */
+const REFUSED: [error: string, path: string, ...bodies: (string | Uint8Array)[]][] = [
+  ["body is empty: a JSON object is expected", CONNECT, ""],
+  [MALFORMED, CONNECT, "{", "x", "{'server':'a'}", '{"server":"a",}', '{"server":"a"} x', "NaN", " "],
+  [MALFORMED, IMPORT, "{}{}", '{"name":"a\0"}'],
+  [NO_OBJECT, CONNECT, "null", "[]", '"x"', "1", "true", nested(16)],
+  ["body is not valid UTF-8", CONNECT, Buffer.from('{"server":"\xff"}', "latin1")],
+  ["body starts with a byte order mark", CONNECT, '\uFEFF{"server":"se-1"}'],
+  ["body has server twice", CONNECT, '{"server":"a","server":"b"}', '{"server":"a","s\\u0065rver":"b"}'],
+  ["body has c twice", CONNECT, '{"a":[{"b":{"c":1 , "c" :2}}]}'],
+  ["body has __proto__ twice", CONNECT, '{"__proto__":1,"__proto__":1}'],
+  ["body contains a NUL character", CONNECT, '{"server":"a\\u0000"}', '{"\\u0000":"a"}'],
+  ["body contains half of a surrogate pair, which is not a character", CONNECT, '{"server":"\\ud83d"}'],
+  [TOO_DEEP, CONNECT, nested(17), nested(30_000)],
+  ["server is required", CONNECT, "{}"],
+  ["config is required", IMPORT, '{"name":"a"}'],
+  ...Object.keys(SERVER).map(
+    (field) => [`${field} is required`, ADD, server({ [field]: undefined })] as never,
+  ),
+  [`unknown field servre: the known ones are ${CONNECT_FIELDS}`, CONNECT, '{"servre":"a"}'],
+  [`unknown field __proto__: the known ones are ${CONNECT_FIELDS}`, CONNECT, '{"server":"a","__proto__":{}}'],
+  [
+    'unknown field "allowed ips": the known ones are name, endpoint, public_key, private_key, address, dns, ' +
+      "allowed_ips, location, preshared_key, persistent_keepalive, mtu, jc, jmin, jmax, s1, s2, s3, s4, h1, h2, h3, h4, " +
+      "i1, i2, i3, i4, i5",
+    ...[ADD, server({ "allowed ips": "" })],
+  ],
+  ["server must be a non-empty string", CONNECT, '{"server":1}', '{"server":""}'],
+  ["name must be a string", ADD, server({ name: null })],
+  ["private_key must be a string", ADD, server({ private_key: ["x"] })],
+  ["config must be a string", IMPORT, '{"name":"a","config":{}}'],
+  [MTU, ADD, server({ mtu: 575 }), server({ mtu: "1420" }), server({}).replace("}", ',"mtu":1e999}')],
+  [KEEPALIVE, ADD, server({ persistent_keepalive: 65536 }), server({ persistent_keepalive: 0.5 })],
+];
 
-test("bytes that are not UTF-8 are a 400", async () => {
-  expect(await refusalOf(Buffer.from('{"server":"\xff"}', "latin1"))).toBe("body is not valid UTF-8");
-});
-
-test("a byte order mark before the JSON is a 400", async () => {
-  expect(await refusalOf('\uFEFF{"server":"se-1"}')).toBe("body starts with a byte order mark");
-});
-
-test("a repeated name is a 400, even if it is escaped or nested", async () => {
-  expect(await refusalOf('{"server":"a","server":"b"}')).toBe("body has server twice");
-  expect(await refusalOf('{"server":"a","s\\u0065rver":"b"}')).toBe("body has server twice");
-  expect(await refusalOf('{"a":[{"b":{"c":1 , "c" :2}}]}')).toBe("body has c twice");
-  expect(await refusalOf('{"__proto__":1,"__proto__":1}')).toBe("body has __proto__ twice");
-});
-
-test("NUL and halves of surrogate pairs are a 400", async () => {
-  expect(await refusalOf('{"server":"a\\u0000"}')).toBe("body contains a NUL character");
-  expect(await refusalOf('{"\\u0000":"a"}')).toBe("body contains a NUL character");
-  expect(await refusalOf('{"server":"\\ud83d"}')).toBe(
-    "body contains half of a surrogate pair, which is not a character",
-  );
-});
-
-test("the depth of nesting is limited", async () => {
-  const nested = (depth: number) => "[".repeat(depth) + "]".repeat(depth);
-  expect(await refusalOf(nested(16))).toBe("body must be a JSON object");
-  expect(await refusalOf(nested(17))).toBe("body is nested too deeply");
-  expect(await refusalOf(nested(30_000))).toBe("body is nested too deeply");
-});
+test.each(REFUSED)(
+  "%s: what is wrong with a body of %s is a 400 that says so",
+  async (error, path, ...bodies) => {
+    for (const body of bodies) expect(await refusalOf(body, path)).toBe(error);
+  },
+);
 
 const TOO_LARGE = "body is too large: at most 65536 bytes";
 
@@ -104,9 +118,11 @@ test("a body without a stated length is limited too", async () => {
   expect({ status: answer.status, error: answer.json?.error }).toEqual({ status: 400, error: TOO_LARGE });
 });
 
-test("a large body is refused by its stated length, before it is sent", async () => {
-  const { status, json } = await send("POST", "/api/connect", "{}", { "Content-Length": "70000000" });
-  expect({ status, error: json.error }).toEqual({ status: 400, error: TOO_LARGE });
+test("a large body is refused by its stated length, before it is sent, also where none is needed", async () => {
+  for (const path of ["/api/connect", "/api/disconnect", "/api/provider/custom"]) {
+    const { status, json } = await send("POST", path, "{}", { "Content-Length": "70000000" });
+    expect({ path, status, error: json.error }).toEqual({ path, status: 400, error: TOO_LARGE });
+  }
 });
 
 test("what a client goes on to send after the answer is not read", async () => {
@@ -121,64 +137,6 @@ test("what a client goes on to send after the answer is not read", async () => {
   });
   expect((await home.raw(chunked)).status).toBe(403);
 }, 5_000);
-
-test("an endpoint without a body refuses one with another content type, which a foreign page could send", async () => {
-  await home.connect();
-  for (const path of ["/api/disconnect", "/api/provider/custom"]) {
-    const { status, json } = await send("POST", path, "x=1", { "Content-Type": "text/plain" });
-    expect({ status, error: json.error }).toEqual({
-      status: 400,
-      error: "Content-Type must be application/json",
-    });
-  }
-  expect(await home.status()).toMatchObject({ server: "se-1", provider: "managed" });
-});
-
-const SERVER = { name: "a", endpoint: "b", public_key: "c", private_key: "d", address: "e" };
-
-test("a missing field is a 400 that names it", async () => {
-  expect(await refusalOf("{}")).toBe("server is required");
-  for (const field of Object.keys(SERVER)) {
-    const body = JSON.stringify({ ...SERVER, [field]: undefined });
-    expect(await refusalOf(body, "/api/custom/add")).toBe(`${field} is required`);
-  }
-  expect(await refusalOf('{"name":"a"}', "/api/import")).toBe("config is required");
-});
-
-test("an unknown field is a 400 that names it and the known ones", async () => {
-  expect(await refusalOf('{"servre":"a"}')).toBe(
-    "unknown field servre: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, move_when, quantum",
-  );
-  expect(await refusalOf('{"server":"a","__proto__":{}}')).toBe(
-    "unknown field __proto__: the known ones are server, via, transport, targets, back_after_minutes, back_when_quiet, move_when, quantum",
-  );
-  expect(await refusalOf(JSON.stringify({ ...SERVER, "allowed ips": "" }), "/api/custom/add")).toBe(
-    'unknown field "allowed ips": the known ones are name, endpoint, public_key, private_key, address, dns, ' +
-      "allowed_ips, location, preshared_key, persistent_keepalive, mtu, jc, jmin, jmax, s1, s2, s3, s4, h1, h2, h3, h4, " +
-      "i1, i2, i3, i4, i5",
-  );
-});
-
-test("a field with a wrong type or range is a 400 that says what it must be", async () => {
-  expect(await refusalOf('{"server":1}')).toBe("server must be a non-empty string");
-  expect(await refusalOf('{"server":""}')).toBe("server must be a non-empty string");
-  const wrong = [
-    [{ name: null }, "name must be a string"],
-    [{ private_key: ["x"] }, "private_key must be a string"],
-    [{ mtu: 575 }, "mtu must be a whole number from 576 to 65535"],
-    [{ mtu: "1420" }, "mtu must be a whole number from 576 to 65535"],
-    [{ persistent_keepalive: 65536 }, "persistent_keepalive must be a whole number from 0 to 65535"],
-    [{ persistent_keepalive: 0.5 }, "persistent_keepalive must be a whole number from 0 to 65535"],
-  ] as const;
-  for (const [fields, error] of wrong) {
-    expect(await refusalOf(JSON.stringify({ ...SERVER, ...fields }), "/api/custom/add")).toBe(error);
-  }
-});
-
-test("a number too large for a double is a 400", async () => {
-  const body = JSON.stringify(SERVER).replace("}", ',"mtu":1e999}');
-  expect(await refusalOf(body, "/api/custom/add")).toBe("mtu must be a whole number from 576 to 65535");
-});
 
 test("whatever JSON.stringify writes is read back", async () => {
   const values = fc.jsonValue({ maxDepth: 8, stringUnit: "grapheme" });

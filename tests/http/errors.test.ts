@@ -99,10 +99,12 @@ test("an unknown provider is a 400 that says which there are", async () => {
   }
 });
 
-test("an encoded slash in a path is a 400 that says so", async () => {
+test("an encoded slash or control character in a path is a 400 that says so", async () => {
   const error = "the path holds an encoded slash (%2F), which no name has";
   expectRefusal(await send("DELETE", "/api/custom/remove/a%2Fb"), 400, error);
   expectRefusal(await send("DELETE", "/api/custom/remove/..%2f.."), 400, error);
+  const control = "name: contains a control character";
+  expectRefusal(await send("DELETE", "/api/custom/remove/a%00"), 400, control);
 });
 
 test("percent-encoding that is malformed or no UTF-8 is a 400 that says so", async () => {
