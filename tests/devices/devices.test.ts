@@ -772,10 +772,7 @@ describe("several exits in order", () => {
 
   test.each([
     [["amsterdam", "oslo"], "exit: there is no such tunnel; the exits are main, amsterdam, blocked"],
-    [["amsterdam", "amsterdam"], 'exit: "amsterdam" is in the list twice'],
     [["blocked", "main"], "exit: blocked must be the last of the list"],
-    [["amsterdam", "direct"], "exit: direct cannot be one of several"],
-    [[], "exit: must be 1 to 9 exits"],
     ["amsterdam,main", "exit: there is no such tunnel"],
   ])("%j are refused, and nothing has changed", async (exit, message) => {
     await world.devices.setDirect(true).catch(() => {});

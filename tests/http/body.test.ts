@@ -83,7 +83,8 @@ const REFUSED: [error: string, path: string, ...bodies: (string | Uint8Array)[]]
     'unknown field "allowed ips": the known ones are name, endpoint, public_key, private_key, address, dns, ' +
       "allowed_ips, location, preshared_key, persistent_keepalive, mtu, jc, jmin, jmax, s1, s2, s3, s4, h1, h2, h3, h4, " +
       "i1, i2, i3, i4, i5",
-    ...[ADD, server({ "allowed ips": "" })],
+    ADD,
+    server({ "allowed ips": "" }),
   ],
   ["server must be a non-empty string", CONNECT, '{"server":1}', '{"server":""}'],
   ["name must be a string", ADD, server({ name: null })],

@@ -123,16 +123,7 @@ test("a device has a rate while it is given one, and what is wrong with it is na
   expect((await list()).devices).toMatchObject([{ id: TV, rate: { down: 20, up: null } }]);
   expect((await home.status()).limited_devices).toBe(1);
   expect((await put(`/api/devices/${TV}`, { rate: { down: 0.5, up: 0.1 }, name: "TV" })).status).toBe(200);
-  const refused = [
-    { down: null, up: null },
-    { down: 0, up: 1 },
-    { down: -5, up: 1 },
-    { down: 10_001, up: 1 },
-    { down: "20", up: 1 },
-    { down: 20 },
-    "20",
-  ];
-  for (const rate of refused) {
+  for (const rate of [{ down: null, up: null }, { down: 20 }, "20"]) {
     const { status, text } = await put(`/api/devices/${TV}`, { rate });
     expect([status, text]).toEqual([400, expect.stringContaining("rate")]);
   }
@@ -159,11 +150,7 @@ test("a device has a quota while it is given one, and what is wrong with it is n
     { id: TV, quota: { ...quota, at_end: "blocked", used_bytes: 1_234 } },
   ]);
   expect(await home.status()).not.toHaveProperty("limited_devices");
-  const ends = ["slow", 1, { down: 1 }, { down: null, up: null }, { down: 0, up: 1 }];
-  for (const wrong of [
-    ...[{ ...quota, megabytes: 0 }, { ...quota, every: "year" }, { megabytes: 1 }, "1"],
-    ...ends.map((at_end) => ({ ...quota, at_end })),
-  ]) {
+  for (const wrong of [{ ...quota, at_end: { down: null, up: null } }, { megabytes: 1 }, "1"]) {
     const { status, text } = await put(`/api/devices/${TV}`, { quota: wrong });
     expect([status, text]).toEqual([400, expect.stringContaining("quota")]);
   }
@@ -284,22 +271,12 @@ test("PUT of several exits in order, and what is wrong with a list is named", as
   const order = { id: TV, exit: "blocked", exit_order: ["main", "blocked"], assigned: true };
   expect((await list()).devices).toMatchObject([order]);
   for (const [exit, status, error] of [
-    [[], 400, "exit: must be 1 to 9 exits"],
     [["main", "main"], 400, 'exit: "main" is in the list twice'],
-    [["blocked", "main"], 400, "exit: blocked must be the last of the list"],
-    [["main", "direct"], 400, "exit: direct cannot be one of several"],
     [["main", 1], 400, "exit"],
-    [[""], 404, "exit: there is no such tunnel"],
-    [Array.from({ length: 10 }, (_, at) => `t${at}`), 400, "exit: must be 1 to 9 exits"],
     [["main", "oslo"], 404, "exit: there is no such tunnel"],
-    ["main,blocked", 404, "exit: there is no such tunnel"],
   ] as const) {
     const refused = await put(`/api/devices/${TV}`, { exit });
-    expect([exit, refused.status, refused.json.error]).toEqual([
-      exit,
-      status,
-      expect.stringContaining(error),
-    ]);
+    expect([refused.status, refused.json.error]).toEqual([status, expect.stringContaining(error)]);
   }
   expect((await list()).devices).toMatchObject([order]);
 });
