@@ -13,108 +13,7 @@ afterAll(() => home.stop());
 
 const document = async () => (await send("GET", "/swagger/json")).json;
 
-const ENDPOINTS = [
-  "get /api/status",
-  "get /api/page",
-  "get /api/managed",
-  "put /api/managed",
-  "get /api/providers",
-  "post /api/provider/{provider}",
-  "get /api/servers",
-  "get /api/servers/counts",
-  "post /api/connect",
-  "post /api/disconnect",
-  "post /api/custom/add",
-  "delete /api/custom/remove/{name}",
-  "post /api/import",
-  "put /api/import/{name}",
-  "delete /api/import/{name}",
-  "get /api/tunnels",
-  "put /api/tunnels/{name}",
-  "post /api/tunnels/{name}/disconnect",
-  "delete /api/tunnels/{name}",
-  "get /api/speed-tests",
-  "post /api/speed-tests",
-  "get /api/checks",
-  "get /api/killswitch",
-  "get /api/network",
-  "get /api/favourites",
-  "put /api/favourites/{provider}/{server}",
-  "delete /api/favourites/{provider}/{server}",
-  "get /api/round-trips",
-  "get /api/destinations",
-  "get /api/destinations/explain",
-  "post /api/destinations",
-  "patch /api/destinations/{id}",
-  "delete /api/destinations/{id}",
-  "get /api/forwards",
-  "put /api/forwards/{device}/{protocol}/{port}",
-  "delete /api/forwards/{device}/{protocol}/{port}",
-  "get /api/remote",
-  "post /api/remote/devices",
-  "patch /api/remote/devices/{name}",
-  "delete /api/remote/devices/{name}",
-  "get /api/links",
-  "post /api/links",
-  "post /api/links/take",
-  "patch /api/links/{name}",
-  "delete /api/links/{name}",
-  "put /api/links/{name}/devices/{device}",
-  "delete /api/links/{name}/devices/{device}",
-  "get /api/devices",
-  "get /api/devices/self",
-  "get /api/events",
-  "get /api/history",
-  "put /api/devices/{id}",
-  "delete /api/devices/{id}",
-  "put /api/default-exit",
-  "put /api/shared-rate",
-  "put /api/shared-quota",
-  "get /api/networks",
-  "put /api/networks/{interface}",
-  "delete /api/networks/{interface}",
-  "get /api/schedules",
-  "put /api/schedules/{name}",
-  "delete /api/schedules/{name}",
-  "get /api/dns",
-  "get /api/dns/lists",
-  "put /api/dns/lists",
-  "post /api/dns/pause",
-  "get /api/dns/log",
-  "post /api/dns/log",
-  "delete /api/dns/log",
-  "get /api/keypair",
-  "get /api/accounts/{provider}",
-  "post /api/accounts/{provider}",
-  "delete /api/accounts/{provider}",
-  "post /api/accounts/{provider}/rotate-key",
-  "post /api/managed/update",
-  "get /api/settings",
-  "put /api/settings",
-  "get /api/notifications",
-  "post /api/notifications",
-  "delete /api/notifications/{name}",
-  "post /api/notifications/test",
-  "get /api/tokens",
-  "post /api/tokens",
-  "delete /api/tokens/{name}",
-  "post /api/backup",
-  "post /api/restore/preview",
-  "post /api/restore",
-  "get /api/access",
-  "get /api/https",
-  "get /api/owner/claim",
-  "post /api/owner/claim",
-  "post /api/owner/pair",
-  "put /api/owner/remote",
-  "put /api/owner/direct",
-  "put /api/owner/killswitch",
-  "put /api/owner/settings",
-  "post /api/owner/update",
-  "get /health",
-  "get /metrics",
-  "get /ws",
-];
+// The document itself is tests/golden/openapi.txt; here is what each part of it has to obey.
 
 /** Answers of the routes outside `/api`, and those of them that are plain text. */
 const OTHERS: Record<string, { codes: string[]; plain: string[] }> = {
@@ -122,15 +21,6 @@ const OTHERS: Record<string, { codes: string[]; plain: string[] }> = {
   "/metrics": { codes: ["200", "401", "403", "429", "500"], plain: ["200"] },
   "/ws": { codes: ["101", "4XX", "default"], plain: [] },
 };
-
-test("the document lists the endpoints, the figures and the events, and nothing else", async () => {
-  const { openapi, paths } = await document();
-  expect(openapi).toBe("3.1.0");
-  const listed = Object.entries<object>(paths).flatMap(([path, operations]) =>
-    Object.keys(operations).map((method) => `${method} ${path}`),
-  );
-  expect(listed.sort()).toEqual([...ENDPOINTS].sort());
-});
 
 interface Operation {
   operationId: string;
@@ -146,10 +36,13 @@ interface Operation {
 
 const operations = async () => {
   const { paths } = await document();
-  return ENDPOINTS.map((endpoint) => {
-    const [method = "", path = ""] = endpoint.split(" ");
-    return { endpoint, path, operation: paths[path][method] as Operation };
-  });
+  return Object.entries<Record<string, Operation>>(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({
+      endpoint: `${method} ${path}`,
+      path,
+      operation,
+    })),
+  );
 };
 
 test("each operation is named by a verb and a noun, once, and is described", async () => {
@@ -224,32 +117,11 @@ test("each message of /ws is a schema of its own, named as its type", async () =
   const { paths, components } = await document();
   const { schema } = paths["/ws"].get.responses[101].content["application/json"];
   expect(schema).toEqual({ $ref: "#/components/schemas/Event" });
-  const { Event: event } = components.schemas;
-  const types = [
-    "status_change",
-    "tunnel_update",
-    "tunnel_removed",
-    "server_update",
-    "device_update",
-    "device_removed",
-    "forward_update",
-    "forward_removed",
-    "remote_update",
-    "account_update",
-    "settings_update",
-    "favourites_update",
-    "destinations_update",
-    "dns_update",
-    "schedules_update",
-    "speed_update",
-    "security_alert",
-    "traffic",
-  ];
-  expect(event).toEqual({
-    oneOf: types.map((name) => ({ $ref: `#/components/schemas/${name}` })),
-    discriminator: { propertyName: "type" },
-  });
-  for (const name of types) {
+  const { oneOf, discriminator } = components.schemas.Event;
+  expect(discriminator).toEqual({ propertyName: "type" });
+  expect(oneOf.length).toBeGreaterThan(15);
+  for (const { $ref } of oneOf) {
+    const name = $ref.replace("#/components/schemas/", "");
     const { properties, required } = components.schemas[name];
     expect(properties).toMatchObject({ type: { const: name } });
     expect(required).toEqual(["type", "payload", "stale"]);
@@ -257,43 +129,6 @@ test("each message of /ws is a schema of its own, named as its type", async () =
   expect(components.schemas.status_change.properties.payload).toEqual({
     $ref: "#/components/schemas/Status",
   });
-});
-
-test("what is answered without a body is told of, as no endpoint answers so", async () => {
-  const { info } = await document();
-  for (const code of ["431", "505", "400"]) expect(info.description).toContain(code);
-});
-
-test("a refusal is documented as it is sent", async () => {
-  const { components } = await document();
-  const { required, properties } = components.schemas.Error;
-  expect(required).toEqual(["success", "error"]);
-  expect(properties.success).toEqual({ type: "boolean", const: false });
-});
-
-test("request bodies and path parameters are documented", async () => {
-  const { paths, components } = await document();
-  const named = ({ $ref }: { $ref: string }) => components.schemas[$ref.replace(/.*\//, "")];
-  const fields = (path: string) => {
-    const { content, required } = paths[path].post.requestBody;
-    expect(required).toBe(true);
-    expect(Object.keys(content)).toEqual(["application/json"]);
-    const schema = named(content["application/json"].schema);
-    expect(schema.additionalProperties).toBe(false);
-    return schema.required;
-  };
-  // One target, or several.
-  expect(fields("/api/connect")).toBeUndefined();
-  expect(fields("/api/custom/add")).toEqual(["name", "endpoint", "public_key", "private_key", "address"]);
-  expect(fields("/api/import")).toEqual(["name", "config"]);
-  const [provider] = paths["/api/provider/{provider}"].post.parameters;
-  expect(provider).toMatchObject({ in: "path", name: "provider", required: true });
-  expect(named(provider.schema)).toEqual({ type: "string", enum: ["managed", "custom", "imported"] });
-  for (const path of ["/api/custom/remove/{name}", "/api/import/{name}"]) {
-    const [name] = paths[path].delete.parameters;
-    expect(name).toMatchObject({ in: "path", name: "name", required: true, schema: { type: "string" } });
-    expect(name.examples.example.value).toBeString();
-  }
 });
 
 test("the document points to no other host", async () => {
