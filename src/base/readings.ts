@@ -1,11 +1,14 @@
-/** Calls during a reading share the next one, so that no answer is older than its request. */
-export function shared<T>(read: () => Promise<T>): () => Promise<T> {
+/**
+ * Calls during a reading share the next one, so that no answer is older than its request. With `restMs`, a reading begins
+ * only so long after the one before it.
+ */
+export function shared<T>(read: () => Promise<T>, restMs = 0): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   let next: Promise<T> | null = null;
   const begin = () => {
     next = null;
     const result = read();
-    last = result;
+    last = restMs === 0 ? result : Promise.allSettled([result]).then(() => Bun.sleep(restMs));
     return result;
   };
   return () => {

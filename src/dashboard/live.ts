@@ -107,7 +107,7 @@ function unlocked(): Promise<void> {
 
 async function page(): Promise<string | null> {
   try {
-    const response = await fetch("/", { cache: "no-cache", signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
+    const response = await fetch("/", { cache: "no-store", signal: AbortSignal.timeout(ANSWERS_WITHIN_MS) });
     return response.ok ? await response.text() : null;
   } catch {
     return null;

@@ -65,6 +65,8 @@ export class Traffic<Id extends string> {
   private readonly former = new Map<Id, Figures>();
   /** Null until the first reading. What belongs to nobody yet is not in it, and is credited once it does. */
   private credited: { table: number; counts: ReadonlyMap<string, number> } | null = null;
+  /** Whether no device was known at the last reading: as soon as one is, it may have figures. */
+  private isOfNobody = false;
   private boot = "";
   /** The addresses behind other routers in the last reading, and when that was. */
   private heard: Counts["heard"] = [];
@@ -140,6 +142,7 @@ export class Traffic<Id extends string> {
    * a failure.
    */
   read(): Promise<void> {
+    if (this.isOfNobody && this.deps.ids().length > 0) this.linksChanged();
     return this.reading.get(() => this.table.attempt(() => this.queue.add(() => this.renew())));
   }
 
@@ -187,6 +190,7 @@ export class Traffic<Id extends string> {
     const after = new Map<string, number>();
     const carried = new Map<Id, Figures>();
     const known = new Set(this.deps.ids());
+    this.isOfNobody = known.size === 0;
     for (const [id, figures] of this.former)
       if (known.has(id) && this.former.delete(id)) this.figures.set(id, figures);
     const ownerOf = this.deps.owners();

@@ -27,14 +27,14 @@ let carried: string[];
 const saved = new Map<string, string>();
 
 /** As after a start of the service; the kernel may have a table already. */
-async function begin(): Promise<void> {
+async function begin(network: typeof SHED | null = SHED): Promise<void> {
   carried = [];
   traffic = new Traffic({
     host,
     store: { read: (key) => saved.get(key) ?? null },
     onCarried: (id, { rx, tx }) => rx + tx > 0 && carried.push(`${id} ${rx} ${tx}`),
     owners: () => ownerOf,
-    ids: () => [...macs, SHED, ...Object.values(owners)],
+    ids: () => [...macs, ...(network === null ? [] : [network]), ...Object.values(owners)],
     macs: () => macs,
     links: () => LINKS,
     log: { warn: (message) => warnings.push(message) },
@@ -177,6 +177,17 @@ test("what is carried before a device is known is credited once it is, and told"
   macs = [TV, PHONE, CAMERA];
   owners["192.168.7.40"] = CAMERA;
   expect([await figures(CAMERA), carried]).toEqual([[10, 100], [`${CAMERA} 10 100`]]);
+});
+
+test("after a restart, a device has its figures as soon as it is known", async () => {
+  host.carry("sent", TV, 900);
+  const all = macs;
+  [macs, owners] = [[], {}];
+  await begin(null);
+  expect(traffic.of(TV)).toEqual({ rx: 0, tx: 0 });
+  macs = all;
+  await traffic.read();
+  expect(traffic.of(TV)).toEqual({ rx: 0, tx: 900 });
 });
 
 test("however many ask, the table is read once a second", async () => {

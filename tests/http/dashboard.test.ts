@@ -3,7 +3,7 @@ import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
 import { bundle } from "../../src/http/dashboard/bundle.ts";
 import { slow } from "../fast.ts";
 import { PUBLIC } from "../servers/example.ts";
-import { Home } from "./home.ts";
+import { Home, LISTING } from "./home.ts";
 
 const { test } = slow;
 
@@ -109,6 +109,17 @@ test("what the page says before its script runs is of this moment, and its valid
   const { status, text, headers } = await home.send("GET", "/", undefined, { "If-None-Match": tag });
   expect([status, served(text)]).toEqual([200, "Connected"]);
   expect(headers.get("etag")).not.toBe(tag);
+});
+
+test("who asks for the page all the time starts few programs, and learns what is true now", async () => {
+  const began = performance.now();
+  const before = home.host.commands.length;
+  while (performance.now() - began < 500) expect((await home.again("GET", "/")).status).toBe(200);
+  const looks = home.host.commands.slice(before).filter((each) => each === LISTING);
+  expect(looks.length).toBeWithin(2, 7);
+  await home.send("POST", "/api/disconnect");
+  expect(served((await home.again("GET", "/")).text)).toBe("Blocked");
+  await home.connect();
 });
 
 test("it is in the language that a person has chosen, or else the first that the browser wishes", async () => {
