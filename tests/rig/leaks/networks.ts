@@ -5,6 +5,7 @@ import type { Answer, Gateway, Lab } from "../tools/lab.ts";
 import type { Traffic } from "../tools/traffic.ts";
 import { until } from "../tools/until.ts";
 import type { Fresh, FreshScenario } from "./fresh.ts";
+import { playTransitions, type Transition } from "./transitions.ts";
 
 /** A network on a card of its own, with one computer. */
 interface Card {
@@ -33,13 +34,72 @@ const WITHIN_MS = 60_000;
 const KILLS = 3;
 const PORT = 8_088;
 const PAGE = "the page";
+/** What the guests' interface is called when it returns. */
+const RENAMED = "guest9";
+
+const TRANSITIONS: readonly Transition<Networks>[] = [
+  {
+    what: "guests get the home's exit, another one, and none",
+    run: async (home) => {
+      await home.decide(GUESTS.link, { exit: null });
+      await until(() => home.seen(home.guest, HOMES), WITHIN_MS);
+      await home.decide(GUESTS.link, { exit: "second" });
+      await until(() => home.seen(home.guest, SECONDS), WITHIN_MS);
+      await home.decide(GUESTS.link, { exit: "blocked" });
+    },
+  },
+  {
+    what: "guests are let in to the page and to the other networks, and shut out",
+    run: async (home) => {
+      await home.decide(GUESTS.link, { page: true, others: true });
+      const reaches = async () => (await home.reached(home.guest, LAN.client4)).length > 0;
+      await until(reaches, WITHIN_MS);
+      assert.equal(await home.asks(home.guest, GUESTS.gateway4), PAGE);
+      await home.decide(GUESTS.link, { page: false, others: false });
+    },
+  },
+  {
+    what: "the guests' interface goes, returns under another name, and has its own again",
+    run: async (home) => {
+      await home.rename(GUESTS.link, RENAMED);
+      await home.observe();
+      await home.blocked();
+      await home.isApart();
+      const row = async () => (await home.networks()).find((each) => each.interface === RENAMED);
+      await until(async () => (await row())?.exit === "blocked", WITHIN_MS);
+      await home.blocked();
+      await home.isApart();
+      await home.rename(RENAMED, GUESTS.link);
+    },
+  },
+  ...Array.from({ length: KILLS }, (_, times) => ({
+    what: `the service is killed for the ${times + 1}. time`,
+    run: async (home: Networks) => {
+      await home.gateway.kill("SIGKILL");
+      await home.observe();
+      await home.isApart();
+      await home.gateway.start();
+    },
+  })),
+  {
+    what: "the ruleset is flushed",
+    run: async (home) => {
+      await home.fresh.inside(["nft", "flush", "ruleset"]);
+      await home.observe();
+    },
+  },
+  { what: "one layer is lost while the service hangs", run: (home) => home.withoutOneLayer() },
+  { what: "a guest's phone roams", run: (home) => home.roam() },
+  // The guest keeps that address, so this is the last one.
+  { what: "a guest takes the address of the home's computer", run: (home) => home.forge() },
+];
 
 /**
  * The home, whose exit is main; guests, who are blocked; and things on a second tunnel, which the home may reach. All
  * send without a pause.
  */
 export const THREE_NETWORKS: FreshScenario = {
-  name: "three networks with an exit each, while the service is killed and each layer is lost, and a phone that roams",
+  name: "three networks with an exit each that change, go and return, while the service is killed and each layer is lost, and a phone that roams",
   cards: [2],
   run: async (fresh) => {
     const home = await Networks.plugIn(fresh);
@@ -50,22 +110,7 @@ export const THREE_NETWORKS: FreshScenario = {
     assert.equal(await home.asks(home.guest, GUESTS.gateway4), PAGE);
     await home.begin();
     await fresh.guarded(() => home.holds());
-    for (let times = 0; times < KILLS; times += 1)
-      await fresh.guarded(async () => {
-        await home.gateway.kill("SIGKILL");
-        await home.observe();
-        await home.isApart();
-        await home.gateway.start();
-      });
-    await fresh.guarded(async () => {
-      await fresh.inside(["nft", "flush", "ruleset"]);
-      await home.observe();
-      await home.holds();
-    });
-    await fresh.guarded(() => home.withoutOneLayer());
-    await fresh.guarded(() => home.holds());
-    await fresh.guarded(() => home.roam());
-    await fresh.guarded(() => home.forge());
+    await playTransitions(fresh, home, TRANSITIONS);
     await home.end();
   },
 };
@@ -78,7 +123,7 @@ class Networks {
   private traffics: Traffic[] = [];
   private server: Bun.Subprocess | null = null;
 
-  private constructor(private readonly fresh: Fresh) {
+  private constructor(readonly fresh: Fresh) {
     const { id } = fresh.lab.sandbox;
     [this.guest, this.thing, this.roaming] = [`${id}-guest`, `${id}-thing`, `${id}-roam`];
   }
@@ -102,17 +147,36 @@ class Networks {
 
   /** The home's default exit, blocked for guests, and another tunnel for things. */
   async begin(): Promise<void> {
-    this.gateway = await this.lab.startGateway({ flags: ["--lan", `lan0,${GUESTS.link},${THINGS.link}`] });
+    this.gateway = await this.lab.startGateway({
+      flags: ["--lan", `lan0,${GUESTS.link},${THINGS.link},${RENAMED}`],
+    });
     await this.ask("POST", "/api/connect", { server: "box-vpn-1" });
     await this.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
-    const links = async () =>
-      (await this.gateway.api("GET", "/api/networks")).body.networks.map(
-        (each: { interface: string }) => each.interface,
-      );
-    await until(async () => (await links()).length === 3, WITHIN_MS).catch(() => assert.fail("no networks"));
-    await this.ask("PUT", `/api/networks/${GUESTS.link}`, { name: "Guests", exit: "blocked", page: false });
-    await this.ask("PUT", `/api/networks/${THINGS.link}`, { exit: "second", page: false, others: true });
-    await this.ask("PUT", "/api/networks/lan0", { others: true });
+    await until(async () => (await this.networks()).length === 3, WITHIN_MS).catch(() =>
+      assert.fail("no networks"),
+    );
+    await this.decide(GUESTS.link, { name: "Guests", exit: "blocked", page: false });
+    await this.decide(THINGS.link, { exit: "second", page: false, others: true });
+    await this.decide("lan0", { others: true });
+  }
+
+  async networks(): Promise<{ interface: string; exit: string }[]> {
+    return (await this.gateway.ask("GET", "/api/networks")).networks;
+  }
+
+  decide(link: string, change: object): Promise<void> {
+    return this.ask("PUT", `/api/networks/${link}`, change);
+  }
+
+  /** With the addresses that it had: the kernel takes those of IPv6 from an interface that is down. */
+  rename(from: string, to: string): Promise<void> {
+    return this.batch(this.lab.namespaces.gateway, [
+      `link set ${from} down`,
+      `link set ${from} name ${to}`,
+      `link set ${to} up`,
+      `address replace ${GUESTS.gateway4}/24 dev ${to}`,
+      `address replace ${GUESTS.gateway6}/64 dev ${to} nodad`,
+    ]);
   }
 
   async end(): Promise<void> {
@@ -231,12 +295,12 @@ class Networks {
     return hosts.filter((_, at) => codes[at] === 0);
   }
 
-  private async blocked(): Promise<void> {
+  async blocked(): Promise<void> {
     const pages = await Promise.all(PAGES.map((page) => this.lab.fetchFrom(this.guest, page)));
     assert.deepEqual(pages, [null, null], "guests are blocked");
   }
 
-  private async seen(from: string, as: readonly string[]): Promise<boolean> {
+  async seen(from: string, as: readonly string[]): Promise<boolean> {
     const pages = await Promise.all(PAGES.map((page) => this.lab.fetchFrom(from, page)));
     const others = [...HOMES, ...SECONDS].filter((address) => !as.includes(address));
     for (const page of pages)
