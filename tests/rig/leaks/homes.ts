@@ -9,8 +9,8 @@ import { LanDevice } from "../tools/lan-device.ts";
 import { PROGRAM } from "../tools/program.ts";
 import { Sniffer } from "../tools/sniffer.ts";
 import { until } from "../tools/until.ts";
-import type { Fresh, FreshScenario } from "./fresh.ts";
-import { playTransitions, type Transition } from "./transitions.ts";
+import type { Fresh } from "./fresh.ts";
+import type { Entrance, Transition } from "./transitions.ts";
 
 const PORT = 51_820;
 const BELL = 8_080;
@@ -75,6 +75,7 @@ const TRANSITIONS: readonly Transition<Linked>[] = [
   },
   ...(["home", "cabin"] as const).map((which) => ({
     what: `${which}'s service is killed, and its firewall is deleted`,
+    losesLayer: true as const,
     run: async (homes: Linked) => {
       const gateway = which === "home" ? homes.home : homes.cabin.gateway;
       await gateway.kill("SIGKILL");
@@ -96,24 +97,21 @@ const TRANSITIONS: readonly Transition<Linked>[] = [
 ];
 
 /** The laptop of one home and the device of the other reach each other, and send without a pause, to a TV, too. */
-export const LINK_TRANSITIONS: FreshScenario = {
+export const LINK: Entrance<Linked> = {
   name: "two homes whose link, allowed devices and exits change, while either is killed",
   cards: [2],
   endpoints: [{ address: UPLINK.gateway4, port: PORT }],
   allowed: (leak) => PORT_SEARCH.test(leak),
-  run: async (fresh) => {
+  open: async (fresh) => {
     await fresh.startTraffic();
     // The gateway is a plain router yet.
     await fresh.control(() => fresh.observe());
     const homes = await Linked.open(fresh);
-    try {
-      await fresh.guarded(() => homes.begin());
-      await playTransitions(fresh, homes, TRANSITIONS);
-      await homes.isSeenWithoutKillSwitch();
-    } finally {
-      await homes.end();
-    }
+    await fresh.guarded(() => homes.begin());
+    return homes;
   },
+  transitions: TRANSITIONS,
+  last: (homes) => homes.isSeenWithoutKillSwitch(),
 };
 
 class Linked {
@@ -140,6 +138,10 @@ class Linked {
       direction: "in",
     });
     return new Linked(fresh, home, cabin, await LanDevice.plugIn(lab, 1), uplink);
+  }
+
+  get gateway(): Gateway {
+    return this.home;
   }
 
   get device(): string {

@@ -4,8 +4,8 @@ import { INTERNET, LAN, VPN } from "../../../src/sandbox/topology.ts";
 import type { Answer, Gateway, Lab } from "../tools/lab.ts";
 import type { Traffic } from "../tools/traffic.ts";
 import { until } from "../tools/until.ts";
-import type { Fresh, FreshScenario } from "./fresh.ts";
-import { playTransitions, type Transition } from "./transitions.ts";
+import type { Fresh } from "./fresh.ts";
+import type { Entrance, Transition } from "./transitions.ts";
 
 /** A network on a card of its own, with one computer. */
 interface Card {
@@ -83,25 +83,28 @@ const TRANSITIONS: readonly Transition<Networks>[] = [
   })),
   {
     what: "the ruleset is flushed",
+    losesLayer: true,
     run: async (home) => {
       await home.fresh.inside(["nft", "flush", "ruleset"]);
       await home.observe();
     },
   },
-  { what: "one layer is lost while the service hangs", run: (home) => home.withoutOneLayer() },
+  {
+    what: "one layer is lost while the service hangs",
+    losesLayer: true,
+    run: (home) => home.withoutOneLayer(),
+  },
   { what: "a guest's phone roams", run: (home) => home.roam() },
-  // The guest keeps that address, so this is the last one.
-  { what: "a guest takes the address of the home's computer", run: (home) => home.forge() },
 ];
 
 /**
  * The home, whose exit is main; guests, who are blocked; and things on a second tunnel, which the home may reach. All
  * send without a pause.
  */
-export const THREE_NETWORKS: FreshScenario = {
+export const NETWORKS: Entrance<Networks> = {
   name: "three networks with an exit each that change, go and return, while the service is killed and each layer is lost, and a phone that roams",
   cards: [2],
-  run: async (fresh) => {
+  open: async (fresh) => {
     const home = await Networks.plugIn(fresh);
     await fresh.startTraffic();
     // The gateway is a plain router yet.
@@ -110,9 +113,11 @@ export const THREE_NETWORKS: FreshScenario = {
     assert.equal(await home.asks(home.guest, GUESTS.gateway4), PAGE);
     await home.begin();
     await fresh.guarded(() => home.holds());
-    await playTransitions(fresh, home, TRANSITIONS);
-    await home.end();
+    return home;
   },
+  transitions: TRANSITIONS,
+  // The guest keeps that address.
+  last: (home) => home.fresh.guarded(() => home.forge()),
 };
 
 class Networks {
@@ -260,6 +265,7 @@ class Networks {
     await this.blocked();
     assert.deepEqual(await this.reached(this.guest, LAN.client4, ROAMING.host4), []);
     await this.batch(this.roaming, ["link del lan0"]);
+    await this.lab.outside(["ip", "netns", "del", this.roaming]);
     await this.observe();
     await this.blocked();
   }

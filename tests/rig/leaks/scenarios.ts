@@ -9,10 +9,10 @@ import { FAMILY_SCENARIOS } from "./families.ts";
 import { FORWARD_SCENARIOS } from "./forwards.ts";
 import type { FreshScenario } from "./fresh.ts";
 import { FURTHER_REMOTE_SCENARIOS } from "./further-remote.ts";
-import { LINK_TRANSITIONS } from "./homes.ts";
-import { MESH_TRANSITIONS } from "./mesh.ts";
+import { LINK } from "./homes.ts";
+import { MESH } from "./mesh.ts";
 import { NAMED_SCENARIOS } from "./named.ts";
-import { THREE_NETWORKS } from "./networks.ts";
+import { NETWORKS } from "./networks.ts";
 import { OWN_PROCESS } from "./own-process.ts";
 import { REDIRECT_SCENARIOS, REDIRECTS_BY_THE_FIREWALL } from "./redirects.ts";
 import { RELOADS_UNDER_A_FLOOD } from "./reload.ts";
@@ -25,6 +25,7 @@ import { STRANGER_SCENARIOS } from "./strangers.ts";
 import { TAMPERING, TAMPERING_WITH_MAIN } from "./tampering.ts";
 import { TARGETS_IN_ORDER } from "./targets-in-order.ts";
 import { WAYS_IN } from "./through-main.ts";
+import { scenarioOf } from "./transitions.ts";
 import { UPLINK_SCENARIOS } from "./uplink.ts";
 
 /** Everything that is played on a stage, in this order. */
@@ -100,7 +101,7 @@ export const FRESH_SCENARIOS: readonly FreshScenario[] = [
   FLOWS_BEFORE_THE_SERVICE,
   REDIRECTS_BY_THE_FIREWALL,
   RELOADS_UNDER_A_FLOOD,
-  THREE_NETWORKS,
-  MESH_TRANSITIONS,
-  LINK_TRANSITIONS,
+  scenarioOf(NETWORKS),
+  scenarioOf(MESH),
+  scenarioOf(LINK),
 ];

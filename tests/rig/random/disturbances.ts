@@ -8,13 +8,13 @@ export interface Disturbance {
   /** What it concerns, for counts. */
   what: string;
   title: string;
-  run(home: Home): Promise<unknown>;
+  run(home: Pick<Home, "lab" | "gateway">): Promise<unknown>;
 }
 
-export type Pick = <T>(choices: readonly T[]) => T;
+export type Choose = <T>(choices: readonly T[]) => T;
 
 /** Makes up one of its kind. */
-export type Kind = (pick: Pick, random: () => number) => Disturbance;
+export type Kind = (pick: Choose, random: () => number) => Disturbance;
 
 /** Longest that a cable is out. */
 const OUT_MS = 1_500;
@@ -24,6 +24,9 @@ const LONG_MS = 3_000;
 const SILENT_MS = { shortest: 12_000, longest: 20_000 };
 /** Longest that the service stays away, besides what it takes to start. */
 const AWAY_MS = 300;
+
+/** What root may do to the gateway itself. */
+export const ROOTS: readonly Kind[] = [firewall, routing, tunnels];
 
 /** What root, the uplink's cable and DHCP may do. */
 export const TAMPERING: readonly Kind[] = [
@@ -37,7 +40,7 @@ export const TAMPERING: readonly Kind[] = [
     ])(),
 ];
 
-export function crash(pick: Pick, random: () => number): Disturbance {
+export function crash(pick: Choose, random: () => number): Disturbance {
   const signal = pick<NodeJS.Signals>(["SIGKILL", "SIGKILL", "SIGTERM"]);
   const ms = AWAY_MS * random();
   return {
@@ -52,7 +55,7 @@ export function crash(pick: Pick, random: () => number): Disturbance {
 }
 
 /** One of some of these kinds; where there is only one kind, one of it each time. */
-export function anyDisturbances(kinds: readonly Kind[], pick: Pick, random: () => number): Disturbance[] {
+export function anyDisturbances(kinds: readonly Kind[], pick: Choose, random: () => number): Disturbance[] {
   const part = kinds.length === 1 ? 1 : 0.3;
   return kinds.filter(() => random() < part).map((kind) => kind(pick, random));
 }
@@ -71,7 +74,7 @@ export function outage(ms: number): Disturbance {
   };
 }
 
-function silence(pick: Pick, random: () => number): Disturbance {
+function silence(pick: Choose, random: () => number): Disturbance {
   const server = pick(["vpn1", "vpn2"]);
   const ms = SILENT_MS.shortest + (SILENT_MS.longest - SILENT_MS.shortest) * random();
   return {
@@ -87,7 +90,7 @@ function silence(pick: Pick, random: () => number): Disturbance {
 }
 
 /** As DHCP and router advertisements would, also if it is the same one again. */
-function anotherAddress(pick: Pick): Disturbance {
+function anotherAddress(pick: Choose): Disturbance {
   const [v4, v6] = pick([
     [UPLINK.gateway4, UPLINK.gateway6],
     ["192.168.88.3", "fd88::3"],
@@ -114,7 +117,7 @@ function anotherAddress(pick: Pick): Disturbance {
   };
 }
 
-function firewall(pick: Pick): Disturbance {
+function firewall(pick: Choose): Disturbance {
   const text = pick([
     "flush ruleset",
     `delete table ${TABLE}`,
@@ -130,7 +133,7 @@ function firewall(pick: Pick): Disturbance {
   return { what: "firewall", title: `nft ${text}`, run: (home) => inside(home, "nft", text) };
 }
 
-function routing(pick: Pick): Disturbance {
+function routing(pick: Choose): Disturbance {
   const family = pick(["-4", "-6"]);
   const priority = pick(["10", "20", "50", "60", "70", "80", "90"]);
   return {
@@ -141,7 +144,7 @@ function routing(pick: Pick): Disturbance {
 }
 
 /** Of any tunnel, there or not. */
-function tunnels(pick: Pick): Disturbance {
+function tunnels(pick: Choose): Disturbance {
   const number = pick(Array.from({ length: MAX_TUNNELS / 2 }, (_, index) => index));
   return pick<() => Disturbance>([
     () => ({
@@ -163,6 +166,6 @@ function tunnels(pick: Pick): Disturbance {
   ])();
 }
 
-function inside({ lab }: Home, ...argv: string[]) {
+function inside({ lab }: Pick<Home, "lab">, ...argv: string[]) {
   return lab.exec(lab.namespaces.gateway, argv);
 }
