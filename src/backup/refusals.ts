@@ -15,6 +15,8 @@ export const refused = refusals({
     restore_opens_remote: "the backup turns remote access on, or changes it; nothing was changed",
     restore_replaces:
       "the restore would replace what is here: {names}; nothing was changed; pass --replace to allow that",
+    restore_shares_key:
+      "the linked home {home} and the device away from home {device} would have one key; nothing was changed; remove one of them first",
     restore_too_much:
       "there would be more than {max} {of, select, managed {among the VPN account's servers} custom {among your own servers} imported {among the imported servers} prefixes {prefixes behind other routers} devices {devices with a name or an exit} other {{of}}}; nothing was changed",
     restore_too_large: "the servers would take more than {max} bytes; nothing was changed",

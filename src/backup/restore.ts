@@ -1,7 +1,8 @@
 import type { BackedUp, Change } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { REMOTE_ACCESS } from "../remote/backed-up.ts";
-import { REMOTE_DECISION } from "../remote/saved.ts";
+import { HOMES } from "../remote/home-record.ts";
+import { REMOTE_DECISION, REMOTE_PEERS } from "../remote/saved.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import type { Store, StoredDevice } from "../store/store.ts";
 import { savedTunnelsIn } from "../tunnel/connection.ts";
@@ -95,8 +96,18 @@ function restoredFrom(here: Holdings, contents: Contents, may: Permissions): Hol
     devices: beside(here.devices, contents.devices ?? [], ({ id }) => id),
   };
   refuseDevices(then);
+  refuseSharedKeys(then);
   refuseServers(then.servers);
   return then;
+}
+
+/** WireGuard has one peer for each key: the home would have the addresses of the device, or it those of the home. */
+function refuseSharedKeys({ settings }: Holdings): void {
+  const peers = REMOTE_PEERS.parse(settings[REMOTE_PEERS.key] ?? null);
+  for (const { name, public_key } of HOMES.parse(settings[HOMES.key] ?? null)) {
+    const peer = peers.find((each) => each.public_key === public_key);
+    if (peer !== undefined) throw refused("restore_shares_key", { home: name, device: peer.id });
+  }
 }
 
 function settingsFrom({ settings }: Holdings, contents: Contents, may: Permissions): Record<string, string> {

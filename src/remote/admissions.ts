@@ -145,7 +145,7 @@ export class Admissions {
     const { peers, homes } = this.deps.remote;
     if (peers.length >= REMOTE_PEERS.max)
       throw refused("limit_reached", { field: "name", of: "remotes", max: REMOTE_PEERS.max });
-    const kept = homes.flatMap(({ exit }) => (exit?.id == null ? [] : (parsePrefix(exit.id) ?? [])));
+    const kept = homes.flatMap(({ exit }) => (exit === null ? [] : (parsePrefix(exit.id) ?? [])));
     const taken = [...kept, ...peers.map(({ id }) => id)].map((id) => numberOf(addressOf(id)));
     const decided = this.deps.decided();
     const number = freeNumber(taken, (each) => !decided.has(idOf(access, each)));

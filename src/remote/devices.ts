@@ -167,7 +167,7 @@ function decidedIn(store: RemoteStorage): Decided {
     access,
     peers: REMOTE_PEERS.read(store).filter(({ id }) => isOurs(id)),
     homes: HOMES.read(store).map((home) =>
-      home.exit?.id == null || isOurs(parsePrefix(home.exit.id)) ? home : { ...home, exit: null },
+      home.exit === null || isOurs(parsePrefix(home.exit.id)) ? home : { ...home, exit: null },
     ),
   };
 }

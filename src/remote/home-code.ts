@@ -1,8 +1,10 @@
 import { type Static, Type } from "typebox";
 import {
   addressOf,
+  familyOf,
   isLinkLocal,
   isPrivatePrefix,
+  lengthOf,
   networkOf,
   type Prefix,
   parsePrefix,
@@ -18,6 +20,8 @@ import { isEndpointHost } from "./saved.ts";
 export const MAX_HOME_PREFIXES = 16;
 export const CODE_ID = "^[0-9a-f]{16}$";
 const ID_BYTES = 8;
+/** Of a home's networks. A larger one would take most of the addresses that networks here can have. */
+const LEAST_LENGTH = { 4: 16, 6: 48 } as const;
 /** Of the longest code that `formatCode` makes. */
 export const MAX_CODE_CHARACTERS = 4_000;
 
@@ -35,7 +39,7 @@ const Content = objectOf({
   name: Type.String({ maxLength: 128 }),
   endpoint: Type.Union([CodeEndpoint, Type.Null()]),
   prefixes: Type.Array(Type.String({ maxLength: 64 }), { maxItems: MAX_HOME_PREFIXES }),
-  /** How the other home may leave by this one, if that lets it; only in the first code. */
+  /** How the other home may leave by this one, if that lets it; null if it cannot call this one. */
   exit: Type.Union([
     objectOf({
       addresses: Type.Array(Type.String({ maxLength: 64 }), { minItems: 1, maxItems: 2 }),
@@ -44,7 +48,7 @@ const Content = objectOf({
     }),
     Type.Null(),
   ]),
-  /** Of the tunnel by which the other home leaves; only in the answer. */
+  /** Of the tunnel by which this home would leave at the other; null if it cannot call that. */
   exitKey: Type.Union([Type.String({ maxLength: 44 }), Type.Null()]),
 });
 
@@ -67,6 +71,9 @@ export function parseCode(text: string): HomeCode {
   if (content === null) throw refused("link_code_invalid");
   const { key, endpoint, exit, exitKey, isAnswer, name } = content;
   const prefixes = homePrefixesIn(content.prefixes);
+  const wide = prefixes?.find(isWide);
+  if (wide !== undefined)
+    throw refused("link_too_wide", { prefix: wide, least: LEAST_LENGTH[familyOf(wide)] });
   const inside = homePrefixesIn([...(exit?.addresses ?? []), ...(exit?.dns ?? [])]);
   const hasKeys = isKey(key) && (exitKey === null || isKey(exitKey));
   const isNamed = isAnswer || isToldName(name);
@@ -84,6 +91,11 @@ export function homePrefixesIn(texts: readonly string[]): Prefix[] | null {
 export function isOfHome(prefix: Prefix): boolean {
   const isLinkOnly = isLinkLocal(addressOf(prefix)) || prefix.startsWith("169.254.");
   return isPrivatePrefix(prefix) && !isLinkOnly && networkOf(prefix) === prefix;
+}
+
+/** Whether it is too large for a network of another home. */
+export function isWide(prefix: Prefix): boolean {
+  return lengthOf(prefix) < LEAST_LENGTH[familyOf(prefix)];
 }
 
 export function isCallable(endpoint: Static<typeof CodeEndpoint> | null): boolean {

@@ -45,6 +45,8 @@ export class HomeEndpoints {
   /** Looks for those that are silent; returns the peers that are elsewhere now. */
   async look(homes: readonly LinkedHome[], peers: readonly InterfacePeer[]): Promise<Peer[]> {
     const moved: Peer[] = [];
+    for (const name of this.found.keys())
+      if (homes.every(({ endpoint }) => endpoint?.host !== name)) this.found.delete(name);
     for (const home of homes) {
       const peer = peers.find(({ publicKey }) => publicKey === home.public_key);
       const before = this.addressOf(home);

@@ -6,7 +6,7 @@ import { objectOf } from "../base/object.ts";
 import { listIn, SavedList } from "../base/saved.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import { isKey } from "../wireguard/key-text.ts";
-import { CODE_ID, CodeEndpoint, homePrefixesIn, isCallable, MAX_HOME_PREFIXES } from "./home-code.ts";
+import { CODE_ID, CodeEndpoint, homePrefixesIn, isCallable, isWide, MAX_HOME_PREFIXES } from "./home-code.ts";
 import { REMOTE_ID } from "./saved.ts";
 
 /** Each device that a home may reach is in some rules of the firewall. */
@@ -22,13 +22,10 @@ const StoredHome = objectOf({
   public_key: Type.Union([Type.String(), Type.Null()]),
   endpoint: Type.Union([CodeEndpoint, Type.Null()]),
   prefixes: Type.Array(Type.String(), { maxItems: MAX_HOME_PREFIXES }),
-  /**
-   * Of the exit through the home that has made the first code: the address that is kept free there for the other, and the
-   * other's key. Only that home knows the address.
-   */
+  /** How it would leave here: the address that is kept free for it, and its key. Null if it could not call. */
   exit: Type.Union([
     objectOf({
-      id: Type.Union([Type.String({ pattern: REMOTE_ID }), Type.Null()]),
+      id: Type.String({ pattern: REMOTE_ID }),
       public_key: Type.Union([Type.String(), Type.Null()]),
     }),
     Type.Null(),
@@ -88,6 +85,6 @@ function homeIn(kept: Static<typeof StoredHome>): Home[] {
   const { public_key, endpoint, exit } = kept;
   const prefixes = homePrefixesIn(kept.prefixes);
   const hasKeys = [public_key, exit?.public_key ?? null].every((key) => key === null || isKey(key));
-  if (!hasKeys || !isCallable(endpoint) || prefixes === null) return [];
+  if (!hasKeys || !isCallable(endpoint) || prefixes === null || prefixes.some(isWide)) return [];
   return [{ ...kept, prefixes, devices: kept.devices.flatMap((each) => parseMac(each) ?? []) }];
 }

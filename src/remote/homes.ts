@@ -12,16 +12,15 @@ import type { Host } from "../system/host.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import type { InterfacePeer } from "../wireguard/interface.ts";
-import { generateKeyPair, publicKeyOf } from "../wireguard/key.ts";
 import type { Admissions } from "./admissions.ts";
 import type { Decided, RemoteDevices } from "./devices.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { formatCode, type HomeCode, isOfHome, newCodeId, parseCode } from "./home-code.ts";
 import { HOMES, type Home, MAX_REACHED } from "./home-record.ts";
-import { freeKey, gatewayKey } from "./identity.ts";
+import { exitKeys, freeKey, gatewayKey } from "./identity.ts";
 import { gatewayIn } from "./networks.ts";
 import { refused } from "./refusals.ts";
-import { addressesOf } from "./saved.ts";
+import { type Access, addressesOf } from "./saved.ts";
 import type { HomeLink, HomeLinks, NewHomeCode } from "./schema.ts";
 
 interface Deps {
@@ -77,8 +76,11 @@ export class Homes {
   /** Begins a link: the code is for the other home, whose answer comes back. */
   async add(name: string): Promise<NewHomeCode> {
     const access = this.deps.admissions.assertOn();
+    const free = this.freeName(nameIn("name", name));
+    // Its exit will have this name.
+    if (this.deps.catalogue.server("custom", free) !== null) throw refused("name_exists", { name: free });
     const home = {
-      ...{ name: this.freeName(nameIn("name", name)), id: newCodeId(), offered: true },
+      ...{ name: free, id: newCodeId(), offered: true },
       ...{ public_key: null, endpoint: null, prefixes: [], devices: [] },
       exit: { id: this.deps.admissions.freeId(access), public_key: null },
     };
@@ -89,11 +91,10 @@ export class Homes {
   /** Takes the code of the other home: the first of the two, or its answer to the one from here. */
   async take(text: string, name: string | null): Promise<NewHomeCode> {
     const code = parseCode(text);
-    this.deps.admissions.assertOn();
-    const own = generateKeyPair();
-    const home = code.isAnswer ? this.answered(code, name) : this.offered(code, name, own.publicKey);
+    const access = this.deps.admissions.assertOn();
+    const home = code.isAnswer ? this.answered(code, name) : this.offered(code, name, access);
     this.assertApart(code);
-    if (home.exit?.id === null) this.addServer(code, home.name, own.privateKey);
+    this.addServer(code, home.name);
     const link = (decided: Decided) => ({
       ...decided,
       homes: [...decided.homes.filter(({ id }) => id !== home.id), home],
@@ -128,7 +129,7 @@ export class Homes {
   /** Lets the other home leave here, by the exit that people give it, or no longer. */
   async letLeave(name: string, may: boolean): Promise<void> {
     const { exit, ...home } = this.named(name);
-    const id = exit?.id == null ? null : parsePrefix(exit.id);
+    const id = exit === null ? null : parsePrefix(exit.id);
     if (id === null || exit === null || exit.public_key === null) throw refused("link_without_exit");
     const { admissions, remote } = this.deps;
     if (!may) return admissions.remove(id);
@@ -152,11 +153,12 @@ export class Homes {
     });
   }
 
-  /** The exit through the other home is a server of one's own, whose private key is made here. */
-  private addServer({ key, endpoint, exit }: HomeCode, name: string, privateKey: string): void {
-    if (exit === null || endpoint === null) return;
+  /** The exit through the other home is a server of one's own. */
+  private addServer({ id, key, endpoint, exit }: HomeCode, name: string): void {
+    const own = exitKeys(this.deps.store, id);
+    if (exit === null || endpoint === null || own === null) return;
     const server = {
-      ...{ name, public_key: key, private_key: privateKey, mtu: exit.mtu },
+      ...{ name, public_key: key, private_key: own.privateKey, mtu: exit.mtu },
       endpoint: formatEndpoint(endpoint.host, endpoint.port),
       address: exit.addresses.join(", "),
       dns: exit.dns.join(", "),
@@ -165,11 +167,11 @@ export class Homes {
   }
 
   /** That of a link which is gone. One that a tunnel uses stays until people remove it. */
-  private removeServer({ name, exit }: Home): void {
-    const { catalogue, tunnels } = this.deps;
-    const own = exit?.id === null ? catalogue.server("custom", name)?.config.interface.privateKey : undefined;
+  private removeServer({ name, id }: Home): void {
+    const { catalogue, tunnels, store } = this.deps;
+    const own = exitKeys(store, id)?.privateKey;
     // People may have removed it, and may have made another of this name.
-    const isOurs = own !== undefined && publicKeyOf(own) === exit?.public_key;
+    const isOurs = own !== undefined && catalogue.server("custom", name)?.config.interface.privateKey === own;
     if (isOurs && tunnels.using("custom", name) === null) catalogue.remove("custom", name);
   }
 
@@ -187,13 +189,14 @@ export class Homes {
     return [...new Set(this.deps.remote.homes.flatMap(({ devices }) => devices))];
   }
 
-  private offered(code: HomeCode, name: string | null, exitKey: string): Home {
+  private offered(code: HomeCode, name: string | null, access: Access): Home {
     const { id, key, endpoint, prefixes, name: suggested } = code;
-    const { remote, store, wayIn } = this.deps;
+    const { remote, store, wayIn, admissions } = this.deps;
     if (remote.homes.some((home) => home.id === id || home.public_key === key) || key === gatewayKey(store))
       throw refused("link_known");
     if (endpoint === null && wayIn.endpoint === null) throw refused("link_uncallable");
-    const exit = code.exit === null || endpoint === null ? null : { id: null, public_key: exitKey };
+    const canLeave = code.exitKey !== null && wayIn.endpoint !== null;
+    const exit = canLeave ? { id: admissions.freeId(access), public_key: code.exitKey } : null;
     freeKey(remote.peers, key, null);
     const free = this.freeName(nameIn("name", name ?? suggested));
     return { name: free, id, offered: false, public_key: key, endpoint, prefixes, exit, devices: [] };
@@ -207,8 +210,8 @@ export class Homes {
     if (remote.homes.some((each) => each.public_key === key)) throw refused("link_known");
     freeKey(remote.peers, key, gatewayKey(store));
     if (endpoint === null && wayIn.endpoint === null) throw refused("link_uncallable");
-    const exit = { id: home.exit?.id ?? null, public_key: exitKey };
-    return { ...home, public_key: key, endpoint, prefixes, exit: exit.id === null ? null : exit };
+    const exit = home.exit && { ...home.exit, public_key: exitKey };
+    return { ...home, public_key: key, endpoint, prefixes, exit };
   }
 
   /** What has one of its addresses here would be sent to the other home. */
@@ -220,10 +223,11 @@ export class Homes {
     }
   }
 
-  private codeOf({ id, offered, exit }: Pick<Home, "id" | "offered" | "exit">): string {
+  private codeOf(home: Pick<Home, "id" | "offered" | "exit" | "endpoint">): string {
+    const { id, offered, exit } = home;
     const { wayIn, store, hostname, remote } = this.deps;
     const { access } = remote;
-    const address = exit?.id == null ? null : parsePrefix(exit.id);
+    const address = exit === null ? null : parsePrefix(exit.id);
     const endpoint = wayIn.endpoint;
     return formatCode({
       ...{ id, isAnswer: !offered, key: gatewayKey(store) ?? "", name: offered ? hostname : "" },
@@ -237,7 +241,7 @@ export class Homes {
               dns: gatewayIn(access),
               mtu: wayIn.mtu,
             },
-      exitKey: offered ? null : (exit?.public_key ?? null),
+      exitKey: offered || home.endpoint !== null ? (exitKeys(store, id)?.publicKey ?? null) : null,
     });
   }
 
@@ -278,7 +282,8 @@ export class Homes {
       public_key,
       endpoint,
       prefixes: [...prefixes],
-      exit: isOffered(home) ? remote.peers.some(({ id }) => id === home.exit?.id) : null,
+      exit:
+        (home.exit?.public_key ?? null) !== null ? remote.peers.some(({ id }) => id === home.exit?.id) : null,
       devices: home.devices.map((id) => ({
         id,
         name: devices.nameOf(id) ?? "",
@@ -299,11 +304,6 @@ export class Homes {
       return "something else here has addresses of its network, such as a new network of the LAN, or the kill switch is off";
     return endpoint === null ? wayIn.fault : null;
   }
-}
-
-/** Whether it knows the address at which it would leave here, and its key is known. */
-function isOffered({ exit }: Home): boolean {
-  return exit !== null && exit.id !== null && exit.public_key !== null;
 }
 
 /** A mesh has links of its own. */

@@ -1,6 +1,6 @@
 import type { Prefix } from "../base/address.ts";
 import { nameIn } from "../base/name.ts";
-import { publicKeyOf } from "../wireguard/key.ts";
+import { type KeyPair, keyPairFrom, publicKeyOf } from "../wireguard/key.ts";
 import { isKey } from "../wireguard/key-text.ts";
 import { refused } from "./refusals.ts";
 import { REMOTE_PRIVATE_KEY, type RemotePeer } from "./saved.ts";
@@ -42,6 +42,16 @@ export function freeKey(
 export function gatewayKey(store: Parameters<typeof REMOTE_PRIVATE_KEY.read>[0]): string | null {
   const key = REMOTE_PRIVATE_KEY.read(store);
   return key === null ? null : publicKeyOf(key);
+}
+
+/**
+ * The pair by which this home leaves at the other of a link: known before that has answered, and kept nowhere. Null
+ * before the gateway has a key. Its derivation never changes.
+ */
+export function exitKeys(store: Parameters<typeof gatewayKey>[0], link: string): KeyPair | null {
+  const key = REMOTE_PRIVATE_KEY.read(store);
+  if (key === null) return null;
+  return keyPairFrom(new Bun.CryptoHasher("sha256", key).update(`exit by the link ${link}`).digest());
 }
 
 function isSameName(one: string, other: string): boolean {

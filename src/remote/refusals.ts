@@ -6,7 +6,7 @@ export const refused = refusals({
     remote_networks_taken: "no network of 10.0.0.0/8 is free for devices away from home",
     endpoint_missing: "{reason}",
     link_without_exit:
-      "only the home that has taken the first code can leave by the other; link the two again, the other way round",
+      "the other home cannot leave here: its answer has not come yet, or this gateway knew no endpoint when the two were linked; to give it one, type on the gateway: sudo portcullis remote on --endpoint home.example.org, and link the two again",
     link_uncallable:
       "neither home knows an address at which the other can call it; on one of them, type: sudo portcullis remote on --endpoint home.example.org",
     own_key_lost: "the gateway's own key for remote access is lost: turn it on again",
@@ -33,6 +33,8 @@ export const refused = refusals({
   "bad_request: code": {
     link_overlaps:
       "{prefix} of the other home is also here: {owner}. Two linked homes need different networks: give one of them another, such as 192.168.77.0/24, and link them again",
+    link_too_wide:
+      "{prefix} of the other home is too large for a home: give its LAN a network of /{least} or smaller, such as 192.168.77.0/24, and link them again",
     link_code_invalid: "is not whole; it begins with home1_, and is one line",
     link_known: "is from this gateway, or from a home that is linked already: remove that link first",
     link_unasked: "answers no link that waits here; begin again, such as: portcullis link add parents",

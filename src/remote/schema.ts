@@ -161,7 +161,7 @@ export const HomeLink = objectOf({
   ),
   exit: Type.Union([Type.Boolean(), Type.Null()], {
     description:
-      "whether the other home may leave here: its gateway is a device away from home, with an exit; null if it cannot, because the first code is the other home's, or has no answer yet",
+      "whether the other home may leave here: its gateway is a device away from home, with an exit; null if it cannot, because its answer has not come yet, or because it knows no endpoint here",
   }),
   latest_handshake: Type.Union([Type.String(), Type.Null()], { description: "ISO 8601" }),
   rx_bytes: Type.Integer({ description: "what the other home has sent" }),

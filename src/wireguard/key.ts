@@ -7,7 +7,12 @@ export interface KeyPair {
 
 /** A new pair, clamped as by `wg genkey`. */
 export function generateKeyPair(): KeyPair {
-  const secret = clamped(x25519.utils.randomSecretKey());
+  return keyPairFrom(x25519.utils.randomSecretKey());
+}
+
+/** The pair of 32 secret bytes. */
+export function keyPairFrom(bytes: Uint8Array): KeyPair {
+  const secret = clamped(bytes);
   return { privateKey: textOf(secret), publicKey: textOf(x25519.getPublicKey(secret)) };
 }
 

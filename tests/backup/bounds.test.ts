@@ -168,6 +168,21 @@ describe("a restore writes what it has told, and nothing else:", () => {
     });
   });
 
+  test("no key for both a device away from home and a linked home", () => {
+    withStore((store) => {
+      restored(store, contents({ remote_devices: [PEER] }));
+      const before = store.settings();
+      const home = {
+        ...{ name: "parents", id: "0123456789abcdef", offered: true, public_key: PUBLIC, endpoint: null },
+        ...{ prefixes: ["192.168.66.0/24"], exit: null, devices: [] },
+      };
+      expect(() => restored(store, contents({ homes: [home] }))).toThrow(
+        `the linked home parents and the device away from home ${PEER.id} would have one key; nothing was changed`,
+      );
+      expect(store.settings()).toEqual(before);
+    });
+  });
+
   test("nothing of what is the same to people", () => {
     withStore((store) => {
       restored(store, contents({ connection: CONNECTION, failover: "on" }));

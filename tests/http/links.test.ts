@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
-import { formatCode, type HomeCode } from "../../src/remote/home-code.ts";
-import { generateKeyPair } from "../../src/wireguard/key.ts";
+import { formatCode, type HomeCode, parseCode } from "../../src/remote/home-code.ts";
+import { generateKeyPair, publicKeyOf } from "../../src/wireguard/key.ts";
 import { cidrs } from "../fake/address.ts";
 import { Home } from "./home.ts";
 
@@ -65,4 +65,39 @@ test("a home that says its network twice, or has the key of a peer, does not ups
   expect(await links()).toMatchObject([{ prefixes: ["192.168.66.0/24"] }]);
   expect((await add("laptop", cabin)).json.error).toContain("is in use already");
   expect((await add("tablet", generateKeyPair().publicKey)).status).toBe(200);
+});
+
+test("both homes may leave by each other at once, by servers whose keys the codes have exchanged", async () => {
+  await start("home.example.org");
+  const [theirs, exitKey] = [generateKeyPair().publicKey, generateKeyPair().publicKey];
+  const exit = { addresses: cidrs("10.200.7.2/32"), dns: ["10.200.7.1"], mtu: 1_420 };
+  const taken = await take(code({ key: theirs, exit, exitKey } as never));
+  expect([taken.status, taken.json.error]).toEqual([200, undefined]);
+  const { code: answer } = taken.json;
+  const { exit: offered, exitKey: own } = parseCode(answer);
+  expect([offered?.addresses.length, await links()]).toMatchObject([2, [{ exit: false }]]);
+  expect((await home.send("PATCH", "/api/links/cabin", '{"exit":true}')).status).toBe(200);
+  const { devices } = (await home.send("GET", "/api/remote")).json;
+  expect(devices).toMatchObject([{ name: "cabin", public_key: exitKey, lan: false }]);
+  const server = () => home.parts.catalogue.server("custom", "cabin")?.config;
+  expect(publicKeyOf(server()?.interface.privateKey ?? "")).toBe(own ?? "");
+
+  // The home that has begun has the same, once the answer has come.
+  const begun = await home.send("POST", "/api/links", '{"name":"barn"}');
+  const { id, exitKey: first } = parseCode(begun.json.code);
+  const reply = {
+    id,
+    isAnswer: true,
+    name: "",
+    prefixes: cidrs("192.168.67.0/24"),
+    exit,
+    exitKey: generateKeyPair().publicKey,
+  };
+  expect((await take(code(reply as never))).status).toBe(200);
+  const barn = home.parts.catalogue.server("custom", "barn")?.config;
+  expect(publicKeyOf(barn?.interface.privateKey ?? "")).toBe(first ?? "");
+  expect(await links()).toMatchObject([
+    { name: "cabin", exit: true },
+    { name: "barn", exit: false },
+  ]);
 });

@@ -303,7 +303,7 @@ test("after a restore of another network, no home leaves by an address that anot
   ];
   texts.set("homes", JSON.stringify(homes));
   await load();
-  await expect(access.changeLink("cabin", { exit: true })).rejects.toThrow("the other way round");
+  await expect(access.changeLink("cabin", { exit: true })).rejects.toThrow("link the two again");
   expect(state.part?.remote?.devices).toEqual([]);
   await access.changeLink("kids", { exit: true });
   expect(state.part?.remote?.devices.map(({ id }) => String(id))).toEqual([ours]);

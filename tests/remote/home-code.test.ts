@@ -79,6 +79,19 @@ test("a restore brings no second home with addresses of the first, which would r
   expect(HOMES.isValid(text)).toBe(true);
 });
 
+test("a code that claims most of the private addresses is refused with what to change, and is not kept", () => {
+  for (const [prefix, least] of [
+    ["10.0.0.0/8", 16],
+    ["172.16.0.0/12", 16],
+    ["fd00::/8", 48],
+  ] as const) {
+    const refusal = `code: ${prefix} of the other home is too large for a home: give its LAN a network of /${least} or`;
+    expect(() => parseCode(coded({ prefixes: [prefix] }))).toThrow(refusal);
+    expect(HOMES.parse(JSON.stringify([{ ...HOME, prefixes: [prefix] }]))).toEqual([]);
+  }
+  expect(parseCode(coded({ prefixes: ["10.7.0.0/16"] })).prefixes).toEqual(cidrs("10.7.0.0/16"));
+});
+
 test("the name that another gateway calls itself reads as it is written", () => {
   for (const name of ["a\u202eb", "a/b", "a\nb", ""])
     expect(() => parseCode(coded({ name }))).toThrow("code: is not whole");

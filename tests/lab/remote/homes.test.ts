@@ -16,11 +16,13 @@ const PORT = 51_820;
 const BELL = 8_080;
 /** At home, beside the laptop, which alone may be reached. */
 const TV4 = "192.168.77.20";
+const TV6 = "fd77::20";
 
 let lab: Lab;
 let home: Gateway;
 let cabin: Gateway;
 let device: string;
+let public4: string;
 let tv: string;
 let bells: { laptop: Doorbell; tv: Doorbell; device: Doorbell };
 let uplinks: Sniffer[];
@@ -30,7 +32,7 @@ beforeAll(async () => {
   const { sandbox, namespaces } = lab;
   home = await lab.startGateway();
   const second = await openCabin(lab, PORT);
-  ({ gateway: cabin, device } = second);
+  ({ gateway: cabin, device, public4 } = second);
   tv = `${sandbox.id}-tv`;
   bells = {
     laptop: await Doorbell.start(lab, namespaces.client, BELL),
@@ -62,7 +64,8 @@ async function type(gateway: Gateway, ...words: string[]): Promise<string> {
 
 const codeIn = (text: string) => text.split("\n")[0] ?? "";
 const pageOf = (address: string) => `http://${address}:${BELL}/`;
-const reaches = (from: string, address: string) => lab.fetchFrom(from, pageOf(address));
+const reaches = (from: string, address: string) => lab.fetchFrom(from, pageOf(inUrl(address)));
+const inUrl = (address: string) => (address.includes(":") ? `[${address}]` : address);
 
 /** Its id at the gateway, once that has heard it. */
 async function idOf(gateway: Gateway, namespace: string, address: string, own: string): Promise<string> {
@@ -85,6 +88,10 @@ async function arrives(address: string, bell: Doorbell): Promise<boolean> {
   return bell.rings().some((ring) => ring.startsWith("udp"));
 }
 
+/** The TV sends to the internet, which no exit takes while the service is killed and its rules are gone. */
+const tvSends = () =>
+  lab.exec(tv, ["bash", "-c", `for i in 1 2 3; do echo hello >/dev/udp/${INTERNET.host4}/${BELL}; done`]);
+
 /** What has left one of the homes with an address of one of the LANs. */
 async function inClear(): Promise<string[]> {
   const counted = await Promise.all(uplinks.map((uplink) => uplink.count()));
@@ -98,12 +105,15 @@ test(
     const on = ["remote", "on", "--endpoint", ROUTER.public4];
     expect(await home.operate(...on)).toMatchObject({ code: 0, stderr: "" });
     const cabins = ["--state-dir", join(lab.sandbox.directory, "cabin")];
-    expect(await lab.outside([...PROGRAM, "remote", "on", ...cabins])).toMatchObject({ code: 0, stderr: "" });
+    expect(await lab.outside([...PROGRAM, "remote", "on", "--endpoint", public4, ...cabins])).toMatchObject({
+      code: 0,
+      stderr: "",
+    });
     const offer = codeIn(await type(home, "link", "add", "cabin"));
     const answer = codeIn(await type(cabin, "link", "take", offer, "home"));
     expect(await type(home, "link", "take", answer)).toStartWith("This home and cabin are linked.");
     const laptopId = await idOf(home, lab.namespaces.client, LAN.client4, LAN.gateway4);
-    await idOf(home, tv, TV4, LAN.gateway4);
+    const tvId = await idOf(home, tv, TV4, LAN.gateway4);
     const deviceId = await idOf(cabin, device, CABIN.device4, CABIN.gateway4);
     await until(async () => (await home.ask("GET", "/api/links")).links[0].state === "up");
     // Nothing is allowed yet.
@@ -113,6 +123,10 @@ test(
       lab.namespaces.client,
       null,
     ]);
+    // By IPv6, too, once home has seen the laptop's address.
+    await lab.exec(lab.namespaces.client, ["ping", "-c", "1", "-W", "10", LAN.gateway6]);
+    await until(async () => (await reaches(device, LAN.client6)) === lab.namespaces.client);
+    expect([await reaches(device, TV6), await reaches(device, LAN.gateway6)]).toEqual([null, null]);
     expect(await reaches(lab.namespaces.client, CABIN.device4)).toBeNull();
     expect(await reaches(device, LAN.gateway4)).toBeNull();
     await type(cabin, "link", "allow", "home", deviceId);
@@ -131,11 +145,20 @@ test(
     expect(await seenAs()).toBeNull();
     await cabin.ask("PUT", `/api/devices/${encodeURIComponent(deviceId)}`, { exit: "home" });
     expect([await seenAs(), await reaches(device, TV4)]).toEqual([VPN.vpn1.v4, null]);
+    // At the same time the TV at home leaves from the cabin.
+    const tvSeenAs = () => lab.fetchFrom(tv, `http://${INTERNET.host4}/ip`);
+    await cabin.ask("POST", "/api/connect", { server: "box-vpn-2" });
+    await type(cabin, "link", "exit", "home", "on");
+    await home.ask("PUT", "/api/tunnels/cabin", { provider: "custom", server: "cabin" });
+    await home.ask("PUT", `/api/devices/${encodeURIComponent(tvId)}`, { exit: "cabin" });
+    await until(async () => (await tvSeenAs()) === VPN.vpn2.v4);
+    expect([await seenAs(), await reaches(tv, CABIN.device4)]).toEqual([VPN.vpn1.v4, null]);
     await home.ask("POST", "/api/disconnect");
-    expect(await seenAs()).toBeNull();
+    expect([await seenAs(), await tvSeenAs()]).toEqual([null, VPN.vpn2.v4]);
     await home.ask("POST", "/api/connect", { server: "box-vpn-1" });
     await type(home, "link", "exit", "cabin", "off");
-    expect([await seenAs(), await reaches(device, LAN.client4)]).toEqual([null, lab.namespaces.client]);
+    expect([await seenAs(), await tvSeenAs()]).toEqual([null, VPN.vpn2.v4]);
+    expect(await reaches(device, LAN.client4)).toBe(lab.namespaces.client);
     expect(await inClear()).toEqual([]);
 
     await home.kill("SIGKILL");
@@ -147,17 +170,21 @@ test(
     // The routing rules alone, without the firewall.
     await inside("nft", "delete", "table", "inet", "portcullis");
     expect([await arrives(LAN.client4, bells.laptop), await arrives(TV4, bells.tv)]).toEqual([false, false]);
+    await tvSends();
     expect(await inClear()).toEqual([]);
     // Positive control: with neither layer, the TV gets what the cabin sends, and its answers leave in clear.
     await rules();
+    await tvSends();
     expect(await arrives(TV4, bells.tv)).toBe(true);
     const exposed = await inClear();
-    expect(exposed.length).toBeGreaterThan(0);
+    for (const to of [CABIN.device4, INTERNET.host4])
+      expect(exposed.filter((leak) => leak.includes(TV4) && leak.includes(to))).not.toEqual([]);
     // The firewall alone.
     await home.start();
     await until(async () => (await reaches(device, LAN.client4)) !== null);
     await home.kill("SIGKILL");
     await rules();
+    await tvSends();
     expect([await arrives(LAN.client4, bells.laptop), await arrives(TV4, bells.tv)]).toEqual([true, false]);
     await home.start();
     await until(async () => (await reaches(device, LAN.client4)) !== null);

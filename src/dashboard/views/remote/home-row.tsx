@@ -55,14 +55,12 @@ export function HomeRow({ link }: { link: HomeLink }) {
 }
 
 /** All that ends with the link. */
-function endOf({ devices, prefixes, exit, public_key }: HomeLink): string {
+function endOf({ devices, prefixes, exit, endpoint, public_key }: HomeLink): string {
   const sentences = [
     devices.length > 0 && say("It no longer reaches {devices}.", { devices: listOf(devices.map(titleOf)) }),
     prefixes.length > 0 && say("Nothing here reaches {prefixes} any more.", { prefixes: listOf(prefixes) }),
     exit === true && say("It no longer leaves here, and is no device of yours any more."),
-    exit === null &&
-      public_key !== null &&
-      say("The server that the link has made is removed, unless a tunnel uses it."),
+    endpoint !== null && say("The server that the link has made is removed, unless a tunnel uses it."),
     public_key === null && say("Its answer to the code is no longer taken."),
     say("To link the two again takes new codes."),
   ];
