@@ -169,9 +169,17 @@ function routeChanges(
   const missing = wanted.filter((route) => !present.some((other) => Bun.deepEquals(route, other)));
   const surplus = present.filter(({ key }) => !wanted.some((route) => route.key === key));
   return [
-    ...missing.map(({ key, to }) => `route replace ${key}${to} table ${table}`),
+    ...missing.map(({ key, to }) => `route replace ${key}${to}${onLink(key, to)} table ${table}`),
     ...surplus.map(({ key, to }) => `route del ${key}${to} table ${table}`),
   ];
+}
+
+/**
+ * Over IPv6, the kernel looks for a router's own address in the route's table, and then without an incoming interface, so
+ * that no rule that leads to the LAN applies: it would refuse the route.
+ */
+function onLink(key: string, to: string): string {
+  return key.includes(":") && to.includes(" via ") ? " onlink" : "";
 }
 
 function applied(host: Host, family: 4 | 6, lines: readonly string[]): Promise<boolean> {

@@ -10,7 +10,7 @@ import {
   routesTo,
 } from "../../src/killswitch/routed.ts";
 import { routedRules, rulesFor } from "../../src/killswitch/routing-rules.ts";
-import { cidr, cidrs, ips } from "../fake/address.ts";
+import { cidr, cidrs, ip, ips } from "../fake/address.ts";
 import { needsNamespaces } from "../fast.ts";
 import { FIRST, LAN_ROUTES, NETWORK, POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
@@ -97,6 +97,22 @@ needsNamespaces.test("the kernel has the routes, and only those, whatever it had
     const gone = [{ prefix: cidr("10.8.0.0/16"), via: LAN_ROUTES[0]?.via ?? null, interface: "lan7" }];
     expect(await applyRoutes(host, routesTo(routed("10.8.0.0/16"), { lanRoutes: gone }))).toBe(false);
     expect(await shown()).toEqual(["unreachable 10.8.0.0/16 metric 4294967295"]);
+  }),
+);
+
+needsNamespaces.test("while the routing rules stand, a route by a router's own address is accepted", () =>
+  inNamespace(async (host) => {
+    const lines = ["link add lan0 type veth peer name lan1", "link set lan1 up", "link set lan0 up"];
+    lines.push("address add 192.168.7.1/24 dev lan0", "address add fd07::1/64 dev lan0 nodad");
+    await host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
+    await applyRules(host, rulesFor(network));
+    const lanRoutes = [
+      { prefix: cidr("10.8.0.0/16"), via: ip("192.168.7.20"), interface: "lan0" },
+      { prefix: cidr("fd08::/64"), via: ip("fd07::20"), interface: "lan0" },
+    ];
+    expect(await applyRoutes(host, routesTo(routed("10.8.0.0/16", "fd08::/64"), { lanRoutes }))).toBe(true);
+    const shown = await host.run(["ip", "-6", "route", "show", "table", "20564"]);
+    expect(shown).toContain("fd08::/64 via fd07::20 dev lan0");
   }),
 );
 
