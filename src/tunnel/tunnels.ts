@@ -305,6 +305,8 @@ export class Tunnels {
       throw error;
     });
     if (this.others.get(name) !== known) return;
+    // A connect that arrived meanwhile has saved it again.
+    if (savedState.tunnels().has(name)) savedState.forgetTunnel(name);
     known.watching.abort();
     this.others.delete(name);
     for (const listener of this.removalListeners) listener(name);

@@ -173,6 +173,26 @@ describe("a second tunnel", () => {
     await settled(gateway, removed);
   });
 
+  claim("whose connect arrives while it is being removed is not saved again", async (gateway) => {
+    const { host, tunnels, savedState } = gateway;
+    // The removal begins so many steps after the routes are made, which is the last command of a connect.
+    for (let steps = 0; steps < 20; steps++) {
+      const tv = await opened(gateway, "tv");
+      const removed = Promise.withResolvers<void>();
+      let hasAnswered = false;
+      host.onEvent = async (event) => {
+        if (event.startsWith("wg show")) hasAnswered = true;
+        if (!hasAnswered || event !== "ip -batch -") return;
+        host.onEvent = () => {};
+        for (let step = 0; step < steps; step++) await null;
+        tunnels.remove("tv").then(removed.resolve, removed.reject);
+      };
+      tv.connect(TWO).catch(() => {});
+      await settled(gateway, removed.promise);
+      expect([steps, savedState.tunnels().size]).toEqual([steps, 0]);
+    }
+  });
+
   claim("removed by two requests at once leaves a new one of its name alone", async (gateway) => {
     const { tunnels } = gateway;
     await settled(gateway, (await opened(gateway, "tv")).connect(TWO));
