@@ -44,6 +44,8 @@ const DIALOGS = [
   "Add a list",
   "Add a device",
   "Turn remote access off?",
+  "Begin a link",
+  "Take a code",
   "Add a schedule",
   "Change night",
   "Remove the schedule night?",
