@@ -41,7 +41,7 @@ interface Import {
 /** The folders of `tests/rig/`, in the same way. */
 const RIG_ROOMS = [
   ...["tools", "peers", "judges", "home"],
-  ...["dashboard", "demo", "suite", "mutants", "boot", "leaks", "gateways", "random", "soak", "bench"],
+  ...["dashboard", "demo", "suite", "mutants", "boot", "leaks", "gateways", "soak", "bench"],
 ];
 
 const TEXTS = await textsIn(SRC);

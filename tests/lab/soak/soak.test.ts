@@ -2,6 +2,7 @@ import { afterEach, expect } from "bun:test";
 import { commandIn } from "../../../src/sandbox/namespace.ts";
 import { long } from "../../fast.ts";
 import { Clock } from "../../rig/soak/clock.ts";
+import { crash, type Kind, TAMPERING } from "../../rig/soak/disturbances.ts";
 import { leftBehind } from "../../rig/soak/processes.ts";
 import { Soak } from "../../rig/soak/soak.ts";
 import { createLab, type Lab } from "../../rig/tools/lab.ts";
@@ -11,7 +12,6 @@ const { test } = long("hours that pass in minutes");
 
 /** A busy machine takes minutes for what a play has to show, and a fault is reported after two more. */
 const TIMEOUT_MS = 600_000;
-const SEED = 5;
 const PLAY_MS = 15_000;
 const DAY_S = 24 * 3_600;
 const DAY_MS = 1_000 * DAY_S;
@@ -25,13 +25,17 @@ async function lab(): Promise<Lab> {
   return made;
 }
 
-test(
-  "a short soak finds no fault, and both judges see leaks without a kill switch",
-  async () => {
-    const soak = await Soak.open(SEED, PLAY_MS);
+test.each<[string, number, readonly Kind[] | null]>([
+  ["everything", 5, null],
+  ["tampering, outages and crashes on one day", 7, [...TAMPERING, crash]],
+  ["a crash in each round", 20_261_122, [crash]],
+])(
+  "a short soak with %s finds no fault, and both judges see leaks without a kill switch",
+  async (_, seed, only) => {
+    const soak = await Soak.open(seed, PLAY_MS, only);
     open = soak;
     const fault = await soak.play();
-    if (fault !== null) console.error([fault, ...soak.story, soak.log()].join("\n"));
+    if (fault !== null) console.error([`seed ${seed}`, fault, ...soak.story, soak.log()].join("\n"));
     expect(fault).toBeNull();
     const { begin, end, leaked, judged, requests, rounds } = soak.report;
     expect(leaked).toBe(0);

@@ -26,7 +26,13 @@ export async function told({ port }: Gateway): Promise<Told> {
     ["tunnels", "devices", "destinations"].map((path) => call(port, "GET", `/api/${path}`)),
   );
   if (answers.some((answer) => answer?.status !== 200)) throw new Error("the service does not answer");
-  return Object.assign({}, ...answers.map((answer) => answer?.body));
+  const said: Told = Object.assign({}, ...answers.map((answer) => answer?.body));
+  return { ...said, tunnels: said.tunnels.map(decided) };
+}
+
+/** Of a connect that has failed, the gateway tells where it should have led; nothing is decided by it. */
+function decided({ order, ...tunnel }: TunnelRow): TunnelRow {
+  return tunnel.state === "failed" ? { ...tunnel, wanted: null } : { ...tunnel, ...(order && { order }) };
 }
 
 /** Where the interface, the database and the kernel disagree, a line each; empty if they agree. */

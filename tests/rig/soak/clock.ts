@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, openSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import type { Disturbance, Kind } from "../random/disturbances.ts";
 import type { GatewayOptions, Lab } from "../tools/lab.ts";
+import type { Disturbance, Kind } from "./disturbances.ts";
 
 const MINUTE_S = 60;
 const HOUR_S = 60 * MINUTE_S;

@@ -26,6 +26,7 @@ export async function control(home: Home): Promise<Control> {
   home.settle();
   await home.gateway.kill("SIGKILL");
   const before = await numbersOf(home);
+  home.quotasMayOpen();
   await removeLayers(home);
   await Promise.all(
     home.devices.map(async ({ number }, index) => {

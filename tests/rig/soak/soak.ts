@@ -1,14 +1,14 @@
 import { Home } from "../home/home.ts";
-import { crash, type Kind, outage, TAMPERING } from "../random/disturbances.ts";
-import { round, type Tally } from "../random/play.ts";
 import { randomFrom } from "../tools/random.ts";
 import { until } from "../tools/until.ts";
 import { Clock } from "./clock.ts";
 import { type Control, control } from "./control.ts";
+import { crash, type Kind, outage, TAMPERING } from "./disturbances.ts";
 import { Listeners } from "./listeners.ts";
 import { Load } from "./load.ts";
 import { growth, Meter, type Sample } from "./meter.ts";
 import { leftBehind } from "./processes.ts";
+import { round, type Tally } from "./round.ts";
 
 const DEVICES = 4;
 const LISTENERS = 2;
@@ -61,6 +61,7 @@ export class Soak {
     private readonly clock: Clock,
     seed: number,
     private readonly ms: number,
+    private readonly only: readonly Kind[] | null,
   ) {
     this.random = randomFrom(seed);
     // The number of requests depends on the machine, so they have random numbers of their own.
@@ -71,7 +72,8 @@ export class Soak {
     }, SAMPLE_MS);
   }
 
-  static async open(seed: number, ms: number): Promise<Soak> {
+  /** With all kinds of disturbances, or with `only` these, in each round if it is one. */
+  static async open(seed: number, ms: number, only: readonly Kind[] | null = null): Promise<Soak> {
     const clock = Promise.withResolvers<Clock>();
     const home = await Home.open(
       DEVICES,
@@ -84,8 +86,8 @@ export class Soak {
       SLOWER,
     );
     // Its clock jumps over days.
-    home.isOneDay = false;
-    return new Soak(home, await clock.promise, seed, ms);
+    home.isOneDay = only !== null;
+    return new Soak(home, await clock.promise, seed, ms, only);
   }
 
   /** Returns what was wrong, or null. */
@@ -156,10 +158,11 @@ export class Soak {
   }
 
   private get isMeasured(): boolean {
-    return this.part >= MEASURED.from && this.part < MEASURED.to;
+    return this.only === null && this.part >= MEASURED.from && this.part < MEASURED.to;
   }
 
-  private kinds(): Kind[] {
+  private kinds(): readonly Kind[] {
+    if (this.only !== null) return this.only;
     const { part, shortestMs, longestMs } = LONG_OUTAGES;
     const clockOrOutage: Kind = (pick, random) =>
       random() < part

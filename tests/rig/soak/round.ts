@@ -1,17 +1,12 @@
-import { Home } from "../home/home.ts";
+import type { Home } from "../home/home.ts";
 import { anyChange, comparable } from "../judges/changes.ts";
-import { randomFrom } from "../tools/random.ts";
-import { anyDisturbances, crash, type Disturbance, type Kind, TAMPERING } from "./disturbances.ts";
+import { anyDisturbances, type Disturbance, type Kind } from "./disturbances.ts";
 
-const DEVICES = 4;
 /** Changes and disturbances of one round begin within this time. */
 const ROUND_MS = 200;
 
-/** Whatever the machine's speed, a play goes on until it has so many, because with less it has shown nothing. */
-const LEAST_ROUNDS = 3;
-const EVERYTHING: readonly Kind[] = [...TAMPERING, crash];
-
-export interface Game {
+/** What a round adds to. */
+export interface Tally {
   rounds: number;
   /** Changes that the gateway has made, and all that were asked for. */
   made: number;
@@ -19,42 +14,7 @@ export interface Game {
   disturbances: number;
   /** How many changes were asked for and how many disturbances there were, by what they were. */
   kinds: Record<string, number>;
-  /** What was found wrong, or null. */
-  fault: string | null;
-  /** All that was done, in order, a line each. */
-  story: string[];
 }
-
-/** Plays random changes and disturbances for so long, each round until its quiet moment. */
-export async function play(
-  seed: number,
-  ms: number,
-  { kinds = EVERYTHING, tell = () => {} }: { kinds?: readonly Kind[]; tell?: (line: string) => void } = {},
-): Promise<Game> {
-  const home = await Home.open(DEVICES);
-  const game: Game = { rounds: 0, made: 0, asked: 0, disturbances: 0, kinds: {}, fault: null, story: [] };
-  try {
-    const random = randomFrom(seed);
-    const note = (line: string) => {
-      game.story.push(line);
-      tell(line);
-    };
-    const end = performance.now() + ms;
-    while (game.fault === null && (performance.now() < end || game.rounds < LEAST_ROUNDS)) {
-      game.fault = await round(home, random, game, kinds, note).catch((error: Error) => error.message);
-    }
-    const { wrong, missed } = await home.finish();
-    if (missed > 0) wrong.push(`the sniffer missed ${missed} frames`);
-    game.fault ??= wrong.length > 0 ? wrong.join("; ") : null;
-    if (game.fault !== null) game.story.push(home.gateway.log());
-  } finally {
-    await home.close();
-  }
-  return game;
-}
-
-/** What a round adds to. */
-export type Tally = Pick<Game, "rounds" | "made" | "asked" | "disturbances" | "kinds">;
 
 /**
  * Random changes and disturbances of these kinds, and the quiet moment after them: then interface, database and kernel
