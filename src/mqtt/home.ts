@@ -10,6 +10,8 @@ import type { Dns } from "../dns/dns.ts";
 import type { DnsLists } from "../dns/schema.ts";
 import type { Journal } from "../journal/journal.ts";
 import { MAIN } from "../killswitch/policy.ts";
+import type { RemoteAccess } from "../remote/access.ts";
+import type { HomeLink } from "../remote/schema.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Favourites } from "../servers/favourites.ts";
 import type { Voice } from "../shared/saying.ts";
@@ -19,6 +21,7 @@ import { destinationsOf } from "./destinations.ts";
 import { deviceThing, knownDevices } from "./device-entities.ts";
 import type { HaDevice } from "./discovery.ts";
 import { type GatewayState, gatewayThing } from "./gateway-entities.ts";
+import { linkThing } from "./link-entities.ts";
 import { listThing } from "./list-entities.ts";
 import { knownNetworks, networkThing } from "./network-entities.ts";
 import type { DnsFigures, Rates } from "./rates.ts";
@@ -33,6 +36,7 @@ export interface Read {
   journal: Pick<Journal, "page">;
   blockLists: GatewayState["blockLists"] & Pick<BlockLists, "list">;
   dns: Pick<Dns, "state" | "counts" | "byDevice">;
+  remoteAccess: Pick<RemoteAccess, "links">;
 }
 
 interface Home extends GatewayState {
@@ -40,20 +44,22 @@ interface Home extends GatewayState {
   known: readonly Device[];
   networks: readonly LanNetwork[];
   lists: DnsLists["lists"];
+  links: readonly HomeLink[];
   /** What was asked, by device and in all; null while the gateway answers no queries. */
   dns: DnsFigures | null;
   quotas: ReadonlyMap<string, UsedQuota>;
 }
 
 export async function readHome(
-  { overview, devices, blockLists, dns }: Read,
+  { overview, devices, blockLists, dns, remoteAccess }: Read,
   alert: SecurityAlert | null,
   voice: Voice,
 ): Promise<Home> {
-  const [{ status, tunnels, verdictIn }, problem, listed] = await Promise.all([
+  const [{ status, tunnels, verdictIn }, problem, listed, { links }] = await Promise.all([
     overview.whole(),
     overview.health(),
     devices.list(),
+    remoteAccess.links(),
   ]);
   return {
     status: { ...status, verdict: verdictIn(voice) },
@@ -65,6 +71,7 @@ export async function readHome(
     networks: knownNetworks(devices.networks.list().networks),
     blockLists,
     lists: blockLists.list().lists,
+    links,
     dns: dns.state === "on" ? figuresOf(dns) : null,
     quotas: quotasIn(listed),
   };
@@ -72,7 +79,7 @@ export async function readHome(
 
 /** Everything that Home Assistant shows. */
 export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: boolean): HaDevice[] {
-  const { tunnels, devices, known, networks, lists } = home;
+  const { tunnels, devices, known, networks, lists, links } = home;
   const { dns, quotas } = rates;
   const destinations = (row: TunnelRow) => (commands ? destinationsFor(row, gateway) : null);
   return [
@@ -92,6 +99,7 @@ export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: bool
     ),
     ...networks.map((network) => networkThing(network, commands ? devices.exits : null)),
     ...lists.map((list) => listThing(list, commands)),
+    ...links.map(linkThing),
   ];
 }
 

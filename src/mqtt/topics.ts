@@ -6,7 +6,7 @@ export const STATUS_TOPIC = `${DISCOVERY}/status`;
 
 /**
  * What Home Assistant shows as a device of its own: `gateway`, `tunnel/<name>`, `device/<id>`,
- * `network/<interface>` or `list/<hash>`. The characters are those that a discovery topic may have (`[a-zA-Z0-9_-]`), and the slash.
+ * `network/<interface>`, `list/<hash>` or `link/<hash>`. The characters are those that a discovery topic may have (`[a-zA-Z0-9_-]`), and the slash.
  */
 export type Key = string;
 export const GATEWAY: Key = "gateway";
@@ -27,7 +27,16 @@ export function networkKey(link: string): Key {
 
 /** For a list of blocked names; an address has characters that a topic cannot have. */
 export function listKey(url: string): Key {
-  return `list/${createHash("sha256").update(url).digest("hex").slice(0, 12)}`;
+  return `list/${hashOf(url)}`;
+}
+
+/** For a link to another home; the same of a name. */
+export function linkKey(name: string): Key {
+  return `link/${hashOf(name)}`;
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex").slice(0, 12);
 }
 
 /** The gateway's name in topics and unique ids. */

@@ -237,6 +237,24 @@ test("a network that was given a name has a select, which moves its devices", as
   });
 });
 
+test("another home is a device that says whether it is heard, and goes with the link", async () => {
+  shown = await Shown.start();
+  await shown.until(has(GATEWAY));
+  const { remoteAccess } = shown.home.parts;
+  await remoteAccess.turnOn({ endpoint: "home.example.org", port: 51_820, through: null });
+  await remoteAccess.addLink("Mum & Dad");
+  const key = "link/c4e5b058974b";
+  await shown.until(has(`portcullis/pi/${key}/state`));
+  expect(shown.broker.json(`portcullis/pi/${key}/state`)).toEqual({
+    ...{ state: "waiting", error: null, prefixes: [] },
+  });
+  const discovery = `homeassistant/device/portcullis_pi_${key.replace("/", "_")}/config`;
+  const { device, components } = shown.broker.json(discovery);
+  expect([device.name, Object.keys(components)]).toEqual(["Mum & Dad", ["connected"]]);
+  await remoteAccess.removeLink("Mum & Dad");
+  await shown.until(() => !has(discovery)());
+});
+
 test("a switch pauses the lists of blocked names and ends the pause; it is there while there is a list", async () => {
   shown = await Shown.start(COMMANDS);
   const discovery = "homeassistant/device/portcullis_pi_gateway/config";
