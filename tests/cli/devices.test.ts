@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mustParseAddress } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Home } from "../http/home.ts";
 import { atTerminal, run } from "./program.ts";
@@ -18,16 +17,11 @@ afterAll(() => home.stop());
 
 const cli = (...args: string[]) => run(home.port, args);
 
-function hear(mac: Mac, ...addresses: string[]): void {
-  for (const address of addresses.map(mustParseAddress))
-    home.parts.devices.saw({ interface: "lan0", address, mac, heardMsAgo: 0, isLost: false });
-}
-
 test("devices lists who is there", async () => {
   expect((await cli("devices")).stdout).toBe(
     "No device has been seen yet.\nDefault exit, for devices without one of their own: main\n",
   );
-  hear(TV, "192.168.7.20", "fd00:7::20");
+  home.hear(TV, "192.168.7.20", "fd00:7::20");
   await home.parts.devices.assign(PRINTER, { name: "lab" });
   expect((await cli("devices")).stdout).toBe(`Device  Exit            State    Id                 Address
 -       main (default)  online   02:00:00:00:00:20  192.168.7.20 +1
@@ -187,7 +181,7 @@ test("a device that calls itself by another's id is not taken for it", async () 
 test("at a terminal no row is longer than the screen, and nothing is cut in a pipe", async () => {
   const name = "日本語のテレビ with a long name";
   await home.parts.devices.assign(TV, { name, exit: "blocked" });
-  hear(TV, "192.168.7.20", "fd00:7::20");
+  home.hear(TV, "192.168.7.20", "fd00:7::20");
   const terminal = atTerminal(home.port, ["devices"], { NO_COLOR: "1" });
   expect(await terminal.exited).toBe(0);
   expect(terminal.screen().split("\r\n")[1]).toBe(

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
-import { mustParseAddress } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Home } from "../http/home.ts";
 import { run } from "./program.ts";
@@ -17,8 +16,7 @@ beforeAll(async () => {
   // What waits before it tries again waits for good.
   home.host.patient = true;
   await home.parts.forwards.reload();
-  const address = mustParseAddress("192.168.7.20");
-  home.parts.devices.saw({ interface: "lan0", address, mac: TV, heardMsAgo: 0, isLost: false });
+  home.hear(TV, "192.168.7.20");
   await home.parts.devices.assign(TV, { name: "TV" });
 });
 afterAll(() => home.stop());

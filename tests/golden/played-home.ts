@@ -5,7 +5,7 @@ import { settingsFrom } from "../../src/base/settings.ts";
 import { runBridge } from "../../src/mqtt/start.ts";
 import { MqttStatus } from "../../src/mqtt/status.ts";
 import { formatCode } from "../../src/remote/home-code.ts";
-import { cidr, ip } from "../fake/address.ts";
+import { cidr } from "../fake/address.ts";
 import type { Home } from "../http/home.ts";
 import { SecureHome } from "../http/secure-home.ts";
 import { type Listener, listenTo } from "../http/socket.ts";
@@ -216,8 +216,7 @@ function sameEachTime(): typeof crypto.getRandomValues {
 }
 
 function see(home: Home, mac: Mac): void {
-  const address = ip(`192.168.7.${mac.slice(-2)}`);
-  home.parts.devices.saw({ interface: "lan0", address, mac, heardMsAgo: 0, isLost: false });
+  home.hear(mac, `192.168.7.${mac.slice(-2)}`);
 }
 
 function bridgeOf(home: Home, broker: FakeBroker): Parameters<typeof runBridge>[0] {

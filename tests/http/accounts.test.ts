@@ -97,8 +97,8 @@ test("a logout forgets where the tunnels led at the provider", async () => {
     { provider: "custom", server: own.name },
   ];
   for (const name of ["main", "tv"]) {
-    await send("PUT", `/api/tunnels/${name}`, JSON.stringify({ targets: targets.slice(0, 1) }));
-    if (name === "main") await send("PUT", "/api/tunnels/main", JSON.stringify({ targets }));
+    await send("PUT", `/api/tunnels/${name}`, { targets: targets.slice(0, 1) });
+    if (name === "main") await send("PUT", "/api/tunnels/main", { targets });
     await send("POST", `/api/tunnels/${name}/disconnect`);
   }
   const stored = () => [store.read("last_targets"), store.read("recent")].join();
@@ -205,7 +205,7 @@ test("a field that is missing, unknown or another provider's is named, no value 
     [`/api/accounts/${NUMBER}`, {}, "provider must be"],
   ] as const) {
     await home.pass(60_000);
-    const { status, json } = await send("POST", path, JSON.stringify(body));
+    const { status, json } = await send("POST", path, body);
     expect([status, json.error]).toEqual([400, expect.stringContaining(error)]);
     expect(json.error).not.toContain(NUMBER);
   }

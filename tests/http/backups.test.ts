@@ -24,8 +24,7 @@ async function homeWith(auth: "off" | "write"): Promise<void> {
   phone = bearing((await secure.home.parts.tokens.add("phone", false)).token);
 }
 
-const send = (path: string, body: object, headers = phone) =>
-  secure.send("POST", path, JSON.stringify(body), headers);
+const send = (path: string, body: object, headers = phone) => secure.send("POST", path, body, headers);
 
 /** A backup as it can be written by hand. */
 function backupOf(more: Partial<Contents> = {}): object {
@@ -195,7 +194,7 @@ test("neither over HTTP, nor without a token that may change things, nor by anyo
   ] as const) {
     expect((await send(path, body, {})).status).toBe(401);
     expect((await send(path, body, tablet)).status).toBe(403);
-    expect((await secure.home.send("POST", path, JSON.stringify(body), phone)).status).toBe(403);
+    expect((await secure.home.send("POST", path, body, phone)).status).toBe(403);
   }
   await secure.stop();
   await homeWith("off");

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect } from "bun:test";
-import { mustParseAddress } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
@@ -16,19 +15,13 @@ beforeEach(async () => {
 });
 afterEach(() => home.stop());
 
-const put = (path: string, body: unknown) => home.send("PUT", path, JSON.stringify(body));
+const put = (path: string, body: object) => home.send("PUT", path, body);
 const outcome = ({ status, text }: { status: number; text: string }) => [status, text];
 const list = async () => (await home.send("GET", "/api/devices")).json;
 
 /** A packet of the device arrives. */
 async function hear(mac: Mac, address: string): Promise<void> {
-  home.parts.devices.saw({
-    interface: "lan0",
-    address: mustParseAddress(address),
-    mac,
-    heardMsAgo: 0,
-    isLost: false,
-  });
+  home.hear(mac, address);
   await home.pass(1_000);
 }
 

@@ -9,7 +9,7 @@ const home = await Home.start();
 afterAll(() => home.stop());
 
 const URL = "https://lists.example/ads.txt";
-const put = (body: object) => home.send("PUT", "/api/dns/lists", JSON.stringify(body));
+const put = (body: object) => home.send("PUT", "/api/dns/lists", body);
 const lists = async () => (await home.send("GET", "/api/dns/lists")).json;
 
 test("without a list there is no resolver, and nothing is counted", async () => {
@@ -69,7 +69,7 @@ test("the metrics have what was asked and how that ended, in numbers only", asyn
 
 test("each device has its own figures, by its name, in the interface and by its address in the metrics", async () => {
   const [tv, other] = ["02:00:00:00:00:20", "02:00:00:00:00:30"] as [DeviceId, DeviceId];
-  await home.send("PUT", `/api/devices/${tv}`, JSON.stringify({ name: "TV" }));
+  await home.send("PUT", `/api/devices/${tv}`, { name: "TV" });
   const { byDevice } = home.parts.dns;
   byDevice.asked(other);
   for (let count = 0; count < 3; count += 1) byDevice.asked(tv);
@@ -87,7 +87,7 @@ test("each device has its own figures, by its name, in the interface and by its 
 test("a pause is for minutes, and ends, and open pages hear of it", async () => {
   const paused: unknown[] = [];
   home.parts.events.subscribe("dns_update", ({ payload }) => paused.push(payload.paused_until));
-  const pause = (body: object) => home.send("POST", "/api/dns/pause", JSON.stringify(body));
+  const pause = (body: object) => home.send("POST", "/api/dns/pause", body);
   expect((await pause({})).status).toBe(200);
   expect((await home.send("GET", "/api/dns")).json.paused_until).toEndWith("Z");
   expect((await pause({ minutes: 0 })).status).toBe(200);

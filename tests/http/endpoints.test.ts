@@ -48,7 +48,7 @@ test("/api/managed names whose servers managed has, and changes that while no tu
     ...{ name: "mullvad", label: "Mullvad", account: false },
     credentials: [{ field: "account_number", title: "Account number", optional: false }],
   });
-  const put = (name: string) => send("PUT", "/api/managed", JSON.stringify({ name }));
+  const put = (name: string) => send("PUT", "/api/managed", { name });
   expect(await put("mullvad")).toMatchObject({ status: 200, json: { success: true } });
   expect((await send("GET", "/api/managed")).json.current).toBe("mullvad");
   expect(await send("POST", "/api/connect", '{"server":"se-1"}')).toMatchObject({ status: 400 });
@@ -106,7 +106,7 @@ test("POST /api/disconnect takes an empty object, as clients send it that always
 });
 
 test("POST /api/custom/add keeps exactly what was sent", async () => {
-  const { status, text } = await send("POST", "/api/custom/add", JSON.stringify({ ...BODY, mtu: 1420 }));
+  const { status, text } = await send("POST", "/api/custom/add", { ...BODY, mtu: 1420 });
   expect({ status, text }).toEqual({ status: 200, text: '{"success":true}' });
   expect(catalogue.servers("custom")).toEqual([
     {

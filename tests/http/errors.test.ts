@@ -9,7 +9,7 @@ const { test } = slow;
 const home = await Home.start();
 const { host, faults } = home;
 const send: Home["send"] = (...asked) => home.send(...asked);
-const connect = (server = "se-1") => send("POST", "/api/connect", JSON.stringify({ server }));
+const connect = (server = "se-1") => send("POST", "/api/connect", { server });
 afterAll(() => home.stop());
 beforeEach(() => {
   faults.length = 0;
@@ -35,7 +35,7 @@ function expectRefusal(answer: Answer, status: number, error: string) {
 
 test("the reason is in a header, for programs", async () => {
   expect((await home.send("GET", "/api/nope")).headers.get("error-code")).toBe("not_found");
-  const refused = await home.send("PUT", "/api/tunnels/main", JSON.stringify({ server: 1 }));
+  const refused = await home.send("PUT", "/api/tunnels/main", { server: 1 });
   expect(refused.headers.get("error-code")).toBe("bad_request");
   expect((await home.send("GET", "/api/status")).headers.get("error-code")).toBeNull();
 });

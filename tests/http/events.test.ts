@@ -35,7 +35,7 @@ test("changes of the status, of a tunnel, of a list and of the protection arrive
   await listener.received(1);
   await home.connect();
   await listener.received(5);
-  expect((await home.send("POST", "/api/custom/add", JSON.stringify(BODY))).status).toBe(200);
+  expect((await home.send("POST", "/api/custom/add", BODY)).status).toBe(200);
   home.host.removeTable();
   await home.parts.killSwitch.mend();
   await home.send("POST", "/api/disconnect");
@@ -74,7 +74,7 @@ test("an event names the answers that it makes stale, and more of them where mor
     ...["/api/events", "/api/checks", "/api/killswitch"],
     ...["/api/favourites", "/api/round-trips", "/api/destinations", "/api/remote"],
   ];
-  await home.send("PUT", "/api/tunnels/tv", JSON.stringify({ server: "se-1", provider: "managed" }));
+  await home.send("PUT", "/api/tunnels/tv", { server: "se-1", provider: "managed" });
   expect(await listener.stale(4)).toEqual([...tunnel, "/api/devices"]);
   expect(await listener.stale(5)).toEqual(tunnel);
 });

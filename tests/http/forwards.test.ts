@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect } from "bun:test";
-import { mustParseAddress } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
+import { ip } from "../fake/address.ts";
 import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
 import { listenTo } from "./socket.ts";
@@ -19,14 +19,14 @@ beforeEach(async () => {
 });
 afterEach(() => home.stop());
 
-const put = (path: string, body: unknown) => home.send("PUT", path, JSON.stringify(body));
+const put = (path: string, body: object) => home.send("PUT", path, body);
 const outcome = ({ status, text }: { status: number; text: string }) => [status, text];
 const forwards = async () => (await home.send("GET", "/api/forwards")).json.forwards;
 
 /** A packet of the device arrives, or it has left. */
 async function hear(mac: Mac, address: string, isLost = false): Promise<void> {
-  const heard = { interface: "lan0", address: mustParseAddress(address), heardMsAgo: 0 };
-  home.parts.devices.saw({ ...heard, mac, isLost });
+  if (isLost) home.parts.devices.saw({ interface: "lan0", address: ip(address), mac, heardMsAgo: 0, isLost });
+  else home.hear(mac, address);
   await home.pass(1_000);
 }
 
@@ -114,7 +114,7 @@ test("a port leads to the address that the device has now", async () => {
 test("the port of a device whose exit is not a tunnel is closed before the answer", async () => {
   await tvIsConnected();
   await put(PATH, { external: 51413 });
-  await home.again("PUT", `/api/devices/${TV}`, JSON.stringify({ exit: "blocked" }));
+  await home.again("PUT", `/api/devices/${TV}`, { exit: "blocked" });
   expect(await led()).toEqual([]);
   await home.pass(1_000);
   const [{ state, tunnel, error }] = await forwards();

@@ -276,7 +276,7 @@ test("neither log nor faults nor events nor answers show a token, in whatever pa
     texts.push((await get(path, bearing(phone))).text, (await get(path, bearing(NOBODY))).text);
   const name = JSON.stringify({ [phone]: 1, server: phone });
   texts.push((await home.send("POST", "/api/connect", name, bearing(phone))).text);
-  await home.send("POST", "/api/connect", JSON.stringify({ server: "se-1" }), bearing(phone));
+  await home.send("POST", "/api/connect", { server: "se-1" }, bearing(phone));
   await listener.received(3);
   const secret = phone.slice("portcullis_".length);
   expect([...texts, ...home.lines, ...home.faults, ...listener.messages].join("\n")).not.toContain(secret);

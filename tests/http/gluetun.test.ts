@@ -37,7 +37,7 @@ test("the address and the place are those of the server that the tunnel leads to
 });
 
 test("of two hops the exit's address is not known, and the entry's is not given for it", async () => {
-  await home.send("POST", "/api/connect", JSON.stringify({ server: "se-1", via: "nl-1" }));
+  await home.send("POST", "/api/connect", { server: "se-1", via: "nl-1" });
   expect(await read("/v1/publicip/ip")).toMatchObject({ public_ip: "", city: "Stockholm" });
 });
 

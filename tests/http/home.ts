@@ -2,9 +2,11 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CLAIM_FILE } from "../../src/access/claim.ts";
 import { type Parts, partsOn } from "../../src/app/parts.ts";
+import type { Mac } from "../../src/base/mac.ts";
 import { type Settings, settingsFrom } from "../../src/base/settings.ts";
 import { type App, createApp, listen, type Options } from "../../src/http/app.ts";
 import { Gate } from "../../src/http/gate.ts";
+import { ip } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
 import { PRIVATE, PUBLIC } from "../servers/example.ts";
 import { newDirectory } from "../tunnel/directory.ts";
@@ -125,6 +127,12 @@ export class Home {
     return exchange(this.port, bytes);
   }
 
+  /** A device of the LAN uses these addresses. */
+  hear(mac: string, ...addresses: readonly string[]): void {
+    const heard = { interface: "lan0", mac: mac as Mac, heardMsAgo: 0, isLost: false };
+    for (const address of addresses) this.parts.devices.saw({ ...heard, address: ip(address) });
+  }
+
   /** A request of its own second, so that no limit is in the way. */
   async send(...asked: Parameters<typeof request>): Promise<Answer> {
     await this.pass(1_000);
@@ -134,7 +142,7 @@ export class Home {
   /** The status of an answer, with all that its body says. */
   // biome-ignore lint/suspicious/noExplicitAny: what came over the wire is for the test to judge
   async ask(method: string, path: string, body?: object): Promise<any> {
-    const { status, json } = await this.send(method, path, body && JSON.stringify(body));
+    const { status, json } = await this.send(method, path, body);
     return { status, ...json };
   }
 
@@ -145,7 +153,7 @@ export class Home {
 
   /** Connects the tunnel to a server of the current provider. */
   async connect(server = SE1.hostname): Promise<void> {
-    const { status, text } = await this.send("POST", "/api/connect", JSON.stringify({ server }));
+    const { status, text } = await this.send("POST", "/api/connect", { server });
     if (status !== 200) throw new Error(text);
   }
 

@@ -21,7 +21,7 @@ async function start(endpoint: string | null = null): Promise<void> {
 }
 
 const take = (text: string, name?: string) =>
-  home.send("POST", "/api/links/take", JSON.stringify({ code: text, ...(name !== undefined && { name }) }));
+  home.send("POST", "/api/links/take", { code: text, ...(name !== undefined && { name }) });
 const links = async () => (await home.send("GET", "/api/links")).json.links;
 
 test("a home with addresses of this one's network is refused by name, and nothing changes", async () => {
@@ -55,7 +55,7 @@ test("a home that says its network twice, or has the key of a peer, does not ups
   await start("home.example.org");
   const key = generateKeyPair().publicKey;
   const add = (name: string, public_key: string) =>
-    home.send("POST", "/api/remote/devices", JSON.stringify({ name, public_key }));
+    home.send("POST", "/api/remote/devices", { name, public_key });
   expect((await add("phone", key)).status).toBe(200);
   const taken = await take(code({ key }));
   expect([taken.status, taken.json.error]).toEqual([400, expect.stringContaining("is in use already")]);

@@ -37,7 +37,7 @@ test("when the kernel tells of a change, the service makes each of its tables an
   const { host, parts } = home;
   void parts.bounds.watch(stopping.signal);
   parts.fairQueues.keep();
-  await home.send("PUT", "/api/settings", JSON.stringify({ line: { down: 90, up: 18 } }));
+  await home.send("PUT", "/api/settings", { line: { down: 90, up: 18 } });
   const rate = JSON.stringify({ rate: { down: 20, up: 5 } });
   expect((await home.send("PUT", "/api/devices/02:00:00:00:00:20", rate)).status).toBe(200);
   await home.send("GET", "/api/devices");

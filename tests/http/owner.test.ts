@@ -21,7 +21,7 @@ beforeEach(async () => {
 afterEach(() => secure.stop());
 
 const send = (method: string, path: string, body?: object, token?: string) =>
-  secure.send(method, path, body && JSON.stringify(body), token === undefined ? {} : bearing(token));
+  secure.send(method, path, body, token === undefined ? {} : bearing(token));
 
 const pair = (code: string, name = "laptop", passphrase = PASSPHRASE) =>
   send("POST", "/api/owner/pair", { code, name, passphrase });
@@ -211,7 +211,7 @@ test("over HTTP an owner's token does nothing at all, and the answer says where 
 test("where HTTPS is off, the answer is the command that turns it on", async () => {
   await secure.stop();
   secure = await SecureHome.start("off", { port: null });
-  const { status, json } = await secure.home.send("PUT", "/api/owner/remote", JSON.stringify({ on: true }));
+  const { status, json } = await secure.home.send("PUT", "/api/owner/remote", { on: true });
   expect([status, json.error]).toEqual([403, expect.stringContaining("--https on")]);
 });
 

@@ -35,7 +35,7 @@ afterEach(async () => {
 });
 
 const put = async (name: string, body: object) => {
-  const { status, text } = await home.send("PUT", `/api/schedules/${name}`, JSON.stringify(body));
+  const { status, text } = await home.send("PUT", `/api/schedules/${name}`, body);
   return { status, text };
 };
 const list = async () => (await home.send("GET", "/api/schedules")).json;
@@ -85,7 +85,7 @@ test.each<[string, string, ScheduleBody]>([
     const answer = (await home.send("GET", "/api/devices")).json;
     return isShared ? answer[field] : answer.devices[0]?.[field];
   };
-  const giveOwn = () => home.send("PUT", path, JSON.stringify({ [kind]: own }));
+  const giveOwn = () => home.send("PUT", path, { [kind]: own });
   const schedule: ScheduleBody = { ...what, at: timeIn(-1), until: timeIn(1) };
   await giveOwn();
   expect(await put("evening", schedule)).toEqual(SUCCESS);

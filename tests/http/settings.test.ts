@@ -65,7 +65,7 @@ test.each([
   },
 );
 
-const put = (body: unknown) => home.send("PUT", "/api/settings", JSON.stringify(body));
+const put = (body: object) => home.send("PUT", "/api/settings", body);
 
 test("failover, the connection after a restart and the time zone are changed without a restart", async () => {
   home = await Home.start();

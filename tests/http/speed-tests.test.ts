@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => home.stop());
 
-const measure = (body: object) => home.send("POST", "/api/speed-tests", JSON.stringify(body));
+const measure = (body: object) => home.send("POST", "/api/speed-tests", body);
 const list = async () => (await home.send("GET", "/api/speed-tests")).json;
 
 test("a test is bound to the tunnel's interface, and its result is kept without what may be secret", async () => {
@@ -83,7 +83,7 @@ test("an address without its scheme may hold another one", async () => {
 test("the kill switch permits another tunnel than main the server, as long as a test runs", async () => {
   home.parts.catalogue.addCustom({ ...BODY, private_key: new Uint8Array(32).fill(8).toBase64() });
   const made = { server: BODY.name, provider: "custom" };
-  expect((await home.send("PUT", "/api/tunnels/tv", JSON.stringify(made))).status).toBe(200);
+  expect((await home.send("PUT", "/api/tunnels/tv", made)).status).toBe(200);
   const rules = () => (home.host.table ?? "").split("\n").filter((line) => line.includes("or a speed test"));
   const seen: string[][] = [];
   home.host.download = async () => {

@@ -15,7 +15,7 @@ beforeEach(async () => {
 afterEach(() => secure.stop());
 
 const send = (method: string, path: string, body?: object, token = phone) =>
-  secure.send(method, path, body && JSON.stringify(body), token === "" ? {} : bearing(token));
+  secure.send(method, path, body, token === "" ? {} : bearing(token));
 
 test("a token is made, shown once, used, listed without its text, and removed", async () => {
   const events: string[] = [];
@@ -67,7 +67,7 @@ test("neither without a token, nor with one that may only read, nor over HTTP", 
   ] as const) {
     expect((await send(method, path, body, "")).status).toBe(401);
     expect((await send(method, path, body, tablet)).status).toBe(403);
-    const over = await secure.home.send(method, path, body && JSON.stringify(body), bearing(phone));
+    const over = await secure.home.send(method, path, body, bearing(phone));
     expect([over.status, over.json.error]).toEqual([403, expect.stringContaining("by HTTPS only")]);
   }
   expect(secure.home.parts.tokens.list().map(({ name }) => name)).toEqual(["phone", "tablet"]);

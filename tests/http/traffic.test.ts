@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect } from "bun:test";
-import { mustParseAddress } from "../../src/base/address.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
@@ -34,10 +33,7 @@ async function next(listener: Listener) {
   return traffic(listener).at(-1).payload;
 }
 function hear(mac: Mac, address: string): void {
-  home.parts.devices.saw({
-    ...{ interface: "lan0", mac, heardMsAgo: 0, isLost: false },
-    address: mustParseAddress(address),
-  });
+  home.hear(mac, address);
 }
 
 test("a socket at /ws?traffic gets what tunnels and devices have carried, at once and then each second", async () => {

@@ -189,7 +189,7 @@ test("a tunnel that is removed and led to a server at once is a new one, or is r
   expect(await lead("tv", HOME)).toEqual(OK);
   await home.pass(1_000);
   const removed = home.again("DELETE", "/api/tunnels/tv");
-  const led = home.again("PUT", "/api/tunnels/tv", JSON.stringify(SE1));
+  const led = home.again("PUT", "/api/tunnels/tv", SE1);
   expect((await removed).status).toBe(200);
   expect((await led).status).toBe(200);
   expect((await rows())[1]).toMatchObject({ name: "tv", state: "connected", server: "se-1" });

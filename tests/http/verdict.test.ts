@@ -8,7 +8,6 @@ import { gatewayThing } from "../../src/mqtt/gateway-entities.ts";
 import { readHome } from "../../src/mqtt/home.ts";
 import { verdictMessages } from "../../src/shared/verdict-messages.ts";
 import { Verdict as VERDICT, type Verdict } from "../../src/tunnel/verdict.ts";
-import { ip } from "../fake/address.ts";
 import { slow } from "../fast.ts";
 import { BODY } from "../servers/example.ts";
 import { Home } from "./home.ts";
@@ -39,8 +38,7 @@ beforeEach(async () => {
 afterEach(() => home.stop());
 
 function see(mac: Mac): void {
-  const address = ip(`192.168.7.${mac.slice(-2)}`);
-  home.parts.devices.saw({ interface: "lan0", address, mac, heardMsAgo: 0, isLost: false });
+  home.hear(mac, `192.168.7.${mac.slice(-2)}`);
 }
 
 /** What a device has sent counts from the second reading on. */
@@ -58,9 +56,7 @@ async function used(): Promise<void> {
 }
 
 const change = async (method: string, path: string, body?: object) =>
-  expect((await home.send(method, path, body === undefined ? undefined : JSON.stringify(body))).status).toBe(
-    200,
-  );
+  expect((await home.send(method, path, body)).status).toBe(200);
 
 /** A tunnel tv, which the TV uses. */
 async function withTv(): Promise<void> {

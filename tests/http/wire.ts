@@ -10,14 +10,15 @@ export interface Answer {
   json: any;
 }
 
-/** A request as it stands on the wire; a body is JSON unless the headers say otherwise. */
+/** A request as it stands on the wire; a body is JSON unless the headers say otherwise, and an object is written as such. */
 export function request(
   method: string,
   path: string,
-  body?: string | Uint8Array,
+  body?: string | Uint8Array | object,
   headers: Record<string, string> = {},
 ): Uint8Array {
-  const bytes = Buffer.from(body ?? "");
+  const isRaw = body === undefined || typeof body === "string" || body instanceof Uint8Array;
+  const bytes = Buffer.from(isRaw ? (body ?? "") : JSON.stringify(body));
   const defaults = body === undefined ? {} : { "Content-Type": "application/json" };
   const framing =
     body === undefined || "Transfer-Encoding" in headers ? {} : { "Content-Length": bytes.length };

@@ -1,6 +1,5 @@
 import { afterEach, expect, setDefaultTimeout, spyOn } from "bun:test";
 import { isIPv6 } from "node:net";
-import { mustParseAddress } from "../../src/base/address.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Bridge } from "../../src/mqtt/bridge.ts";
@@ -703,13 +702,7 @@ test("an alert is shown with its text, also after a restart", async () => {
 test("keys, the password and addresses of devices are in no message", async () => {
   shown = await Shown.start(COMMANDS);
   await named();
-  shown.home.parts.devices.saw({
-    interface: "lan0",
-    address: mustParseAddress("192.168.7.20"),
-    mac: TV,
-    heardMsAgo: 0,
-    isLost: false,
-  });
+  shown.home.hear(TV, "192.168.7.20");
   await shown.home.connect();
   await shown.until(() => main()?.state === "connected");
   const all = JSON.stringify(shown.broker.messages);
