@@ -33,22 +33,8 @@ test("GET /api/devices answers the devices of the LAN", async () => {
     direct_allowed: false,
   });
   await hear(TV, "192.168.7.20");
-  expect((await list()).devices).toEqual([
-    {
-      id: TV,
-      name: "",
-      named: false,
-      addresses: ["192.168.7.20"],
-      interface: "lan0",
-      exit: "main",
-      assigned: false,
-      online: true,
-      seen_at: "2023-11-14T22:13:21.250Z",
-      rx_bytes: 0,
-      tx_bytes: 0,
-      fixed_address: null,
-    },
-  ]);
+  const seen = { addresses: ["192.168.7.20"], online: true, seen_at: "2023-11-14T22:13:21.250Z" };
+  expect((await list()).devices).toMatchObject([{ id: TV, named: false, assigned: false, ...seen }]);
 });
 
 test("PUT /api/devices/{id} names a device, also one that was never seen; DELETE forgets the name", async () => {

@@ -49,29 +49,8 @@ const OK = { status: 200, success: true };
 const refused = (status: number, error: string) => ({ status, success: false, error });
 
 test("at first there is main, which leads nowhere", async () => {
-  expect(await rows()).toEqual([
-    {
-      ...{
-        name: "main",
-        provider: null,
-        server: "",
-        wanted: null,
-        state: "disconnected",
-        location: "",
-        ip: "",
-      },
-      ...{
-        uptime_seconds: 0,
-        latest_handshake: null,
-        rx_bytes: 0,
-        tx_bytes: 0,
-        error: null,
-        mtu: null,
-        unanswered: false,
-        devices: 0,
-      },
-    },
-  ]);
+  const nowhere = { provider: null, server: "", wanted: null, location: "", ip: "" };
+  expect(await rows()).toMatchObject([{ name: "main", ...nowhere, state: "disconnected", devices: 0 }]);
 });
 
 test("a tunnel is made and led to a server or a place; the others stay as they are", async () => {
