@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { LAN } from "../../../src/sandbox/topology.ts";
 import type { Lab } from "../tools/lab.ts";
-import type { Architecture, Image } from "./image.ts";
+import { type Architecture, type Image, run } from "./image.ts";
 import type { Variant } from "./variant.ts";
 
 /** An emulated machine takes one minute to boot, and half an hour where much else runs. */
@@ -10,18 +10,6 @@ const BOOT_MS = 45 * 60_000;
 /** Each probe costs time on the processors that emulate the machine. */
 const PROBE_EVERY_MS = 500;
 const MEMORY_MIB = 1024;
-/** Work of Debian's that has nothing to do with the network, and takes an emulated machine minutes. */
-const MASKED = [
-  ...["e2scrub_reap.service", "apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer"],
-  ...["systemd-logind.service", "getty.target"],
-];
-const KERNEL_OPTIONS = [
-  // A panic ends QEMU, and so the test.
-  "net.ifnames=0 quiet mitigations=off panic=-1",
-  // An emulated serial line is slow, and systemd draws on it all the time.
-  "systemd.show_status=error",
-  ...MASKED.map((unit) => `systemd.mask=${unit}`),
-].join(" ");
 /** The cables at which the machine's cards are, in the lab's namespace of the gateway. */
 const CABLES: Record<Variant["cables"], readonly string[]> = { 1: ["lan0"], 2: ["wan0", "lan0"] };
 export const CARD_MAC = { eth0: "52:54:00:00:00:01", eth1: "52:54:00:00:00:02" };
@@ -64,7 +52,7 @@ export class Guest {
     return new Guest(lab, links, architecture, image);
   }
 
-  /** Milliseconds since power came on. */
+  /** Milliseconds since power came on, without those in which the disk was copied. */
   get age(): number {
     return performance.now() - this.startedAt;
   }
@@ -76,7 +64,8 @@ export class Guest {
 
   /**
    * `clock` is what a machine without a clock battery believes, in milliseconds since 1970; its own otherwise. `credentials`
-   * are systemd's, which come by the firmware, so that nothing on the disk has to be another one (systemd.system-credentials(7)).
+   * are systemd's, which come by the firmware or its options, so that nothing on the disk has to be another one
+   * (systemd.system-credentials(7)).
    */
   powerOn(clock?: number, credentials: Record<string, string> = {}): void {
     this.boots += 1;
@@ -95,11 +84,7 @@ export class Guest {
       ...["-m", `${MEMORY_MIB}`, "-smp", "1"],
       ...["-nodefaults", "-display", "none", "-no-reboot", "-serial", `file:${this.consoleFile}`],
       ...(clock === undefined ? [] : ["-rtc", `base=${new Date(clock).toISOString().slice(0, 19)}`]),
-      ...this.start(),
-      ...Object.entries(credentials).flatMap(([name, text]) => [
-        "-smbios",
-        `type=11,value=io.systemd.credential.binary:${name}=${btoa(text)}`,
-      ]),
+      ...this.start(credentials),
       ...[
         "-drive",
         `file=${disk},format=raw,if=none,id=disk,cache=unsafe`,
@@ -119,6 +104,15 @@ export class Guest {
   async powerOff(): Promise<void> {
     this.child?.kill("SIGKILL");
     await this.child?.exited;
+  }
+
+  /** Copies what the disk holds: the same as after a power cut at this moment. Meanwhile the machine stands still. */
+  async keepDisk(path: string): Promise<void> {
+    const stoppedAt = performance.now();
+    this.child?.kill("SIGSTOP");
+    await run(["cp", "--sparse=always", this.image.disk, path]);
+    this.child?.kill("SIGCONT");
+    this.startedAt += performance.now() - stoppedAt;
   }
 
   /** Returns once the machine has shut itself down. */
@@ -161,13 +155,23 @@ export class Guest {
     return this.age;
   }
 
-  private start(): string[] {
+  private start(credentials: Record<string, string>): string[] {
     const { starts } = this.image;
+    const given = Object.entries(credentials).map(([name, text]) => [name, btoa(text)]);
     // Without a second pflash, the firmware's variables are as new at each start.
     if ("firmware" in starts)
-      return ["-drive", `if=pflash,format=raw,unit=0,readonly=on,file=${starts.firmware}`];
-    const options = `root=/dev/vda rw console=${this.architecture.console} ${KERNEL_OPTIONS}`;
-    return ["-kernel", starts.kernel, "-initrd", starts.initrd, "-append", options];
+      return [
+        ...["-drive", `if=pflash,format=raw,unit=0,readonly=on,file=${starts.firmware}`],
+        ...given.flatMap(([name, text]) => [
+          "-smbios",
+          `type=11,value=io.systemd.credential.binary:${name}=${text}`,
+        ]),
+      ];
+    const options = [
+      ...[starts.options, `console=${this.architecture.console}`],
+      ...given.map(([name, text]) => `systemd.set_credential_binary=${name}:${text}`),
+    ];
+    return ["-kernel", starts.kernel, "-initrd", starts.initrd, "-append", options.join(" ")];
   }
 
   private get consoleFile(): string {

@@ -54,6 +54,20 @@ const PACKAGES = [
   ...["iproute2", "nftables", "wireguard-tools", "dnsmasq-base"],
 ];
 
+/** Work of Debian's that has nothing to do with the network, and takes an emulated machine minutes. */
+const MASKED = [
+  ...["e2scrub_reap.service", "apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer"],
+  ...["systemd-logind.service", "getty.target"],
+];
+/** Options of the kernel. */
+const BARE = [
+  // A panic ends QEMU, and so the test.
+  "net.ifnames=0 quiet mitigations=off panic=-1",
+  // An emulated serial line is slow, and systemd draws on it all the time.
+  "systemd.show_status=error",
+  ...MASKED.map((unit) => `systemd.mask=${unit}`),
+].join(" ");
+
 const REPOSITORY = join(import.meta.dir, "../../..");
 /** A fresh Debian takes minutes to fetch and unpack, so it is kept. */
 const KEPT = join(REPOSITORY, "dist/boot");
@@ -61,7 +75,7 @@ const KEPT = join(REPOSITORY, "dist/boot");
 export interface Image {
   disk: string;
   /** What starts from the disk by itself needs a firmware; the others have their kernel beside it. */
-  starts: { kernel: string; initrd: string } | { firmware: string };
+  starts: { kernel: string; initrd: string; options: string } | { firmware: string };
   /** Private key that opens the machine for root. */
   key: string;
   folder: string;
@@ -82,7 +96,7 @@ export async function makeImage(variant: Variant, files: readonly string[]): Pro
   };
   const image: Image = {
     disk: join(folder, "disk"),
-    starts: { kernel: take("vmlinuz"), initrd: take("initrd") },
+    starts: { kernel: take("vmlinuz"), initrd: take("initrd"), options: `root=/dev/vda rw ${BARE}` },
     key: await newKey(folder),
     folder,
   };

@@ -7,7 +7,7 @@ import { createLab, type Lab } from "../tools/lab.ts";
 import type { TrafficReport } from "../tools/traffic.ts";
 import { until } from "../tools/until.ts";
 import { DhcpServer } from "./dhcp.ts";
-import { flashedImage, PC } from "./flashed-image.ts";
+import { flashedImage, MACHINE } from "./flashed-image.ts";
 import { Guest } from "./guest.ts";
 import { ARCHITECTURES, type Image, makeImage } from "./image.ts";
 import { NETWORK_MANAGERS } from "./network-manager.ts";
@@ -44,8 +44,8 @@ export async function openStage(): Promise<void> {
   image =
     variant.image === null
       ? await makeImage(variant, packaged ? await openRelease() : [])
-      : await flashedImage(variant.image);
-  const machine = variant.image === null ? ARCHITECTURES[variant.arch] : PC;
+      : await flashedImage();
+  const machine = variant.image === null ? ARCHITECTURES[variant.arch] : MACHINE;
   guest = await Guest.create(lab, variant.cables, machine, image);
   dhcp = new DhcpServer(lab, variant.cables, image.folder);
   if (place.cards.some(({ v4 }) => v4 === null)) await dhcp.give(place.address);

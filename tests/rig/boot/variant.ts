@@ -11,7 +11,9 @@ export interface Variant {
   /** The gateway comes from a Debian package. */
   package: boolean;
   /** The machine starts from the image of `scripts/image`; null for a Debian that the test makes. */
-  image: "pc" | null;
+  image: "pc" | "pi" | null;
+  /** At how many moments of its first start the power is cut. */
+  cuts: number;
 }
 
 /** Of Debian: 12 and 13. */
@@ -93,6 +95,7 @@ export function variantToTest(): Variant {
     dhcp: false,
     package: false,
     image: null,
+    cuts: 3,
   };
   return { ...usual, ...told };
 }
