@@ -29,7 +29,7 @@ export const refused = refusals({
       "direct cannot be the default exit, because every new device would leave outside the tunnel; give it to single devices",
     direct_as_network_default:
       "direct cannot be the default exit of a network, because every new device there would leave outside the tunnel; give it to single devices",
-    direct_for_network: "direct is for single devices, not for a network behind another router",
+    direct_for_network: "direct is for single devices, not for what comes by another router or by a mesh",
     direct_among_several:
       "direct cannot be one of several, because a tunnel that fails must never lead a device outside the tunnel",
     exits_too_many: "must be 1 to {max} exits",

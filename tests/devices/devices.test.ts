@@ -618,7 +618,10 @@ test("whoever may ask the resolver is decided about, or a neighbour", async () =
 test("a network is never direct, whatever the database says", async () => {
   await world.devices.setDirect(true);
   await expect(world.devices.assign(OFFICE, { exit: "direct" })).rejects.toThrow(
-    refusal("bad_request", "exit: direct is for single devices, not for a network behind another router"),
+    refusal(
+      "bad_request",
+      "exit: direct is for single devices, not for what comes by another router or by a mesh",
+    ),
   );
   world.store.saveDevice({ id: OFFICE, name: null, exit: "direct" });
   await world.devices.reload();
