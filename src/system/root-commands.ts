@@ -93,7 +93,23 @@ export class RootCommands {
     if (this.program === null) throw refused("not_installed");
     const given = ["UMask=0077", ...properties].map((each) => `--property=${each}`);
     const unit = ["systemd-run", "--quiet", "--collect", ...flags, ...given];
-    await this.host.run([...unit, "--", this.program, ...words], { timeoutMs: ENDS_WITHIN_MS });
+    try {
+      await this.host.run([...unit, "--", this.program, ...words], { timeoutMs: ENDS_WITHIN_MS });
+    } catch (error) {
+      throw flags === CHANGE && (await this.isChanging()) ? refused("root_busy") : error;
+    }
+  }
+
+  /** A change goes on after the service has started again: setup may still be waiting for the DHCP server. */
+  private async isChanging(): Promise<boolean> {
+    const state = await this.host.run([
+      "systemctl",
+      "show",
+      "-P",
+      "ActiveState",
+      "portcullis-change.service",
+    ]);
+    return !["inactive", "failed"].includes(state.trim());
   }
 
   private async alone<T>(work: () => Promise<T>): Promise<T> {

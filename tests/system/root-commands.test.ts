@@ -14,14 +14,14 @@ afterAll(() => rmSync(state, { recursive: true }));
 const FAILED = new GatewayError("unable", "systemd-run failed: Job for portcullis-change.service failed.");
 
 /** A machine whose commands print this, and fail if `isFailing` says so. */
-function machine(prints = "", isFailing = (_: readonly string[]) => false) {
+function machine(prints = "", isFailing = (_: readonly string[]) => false, changeIs = "inactive\n") {
   const commands: string[] = [];
   const run = async (argv: readonly string[]) => {
     commands.push(argv.join(" ").replaceAll(state, "STATE"));
     const file = argv.find((each) => each.startsWith("--property=StandardOutput="))?.split(":")[1];
     if (file !== undefined) writeFileSync(file, prints);
     if (isFailing(argv)) throw FAILED;
-    return "";
+    return argv[0] === "systemctl" ? changeIs : "";
   };
   const read = async (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : null);
   return { commands, root: new RootCommands({ run, read }, state, "/usr/bin/portcullis") };
@@ -84,6 +84,16 @@ test("what root's command says against it is told, and nothing is changed then",
   await expect(machine("", () => true).root.checkUpdate("https://example.org/")).rejects.toThrow(
     FAILED.message,
   );
+});
+
+test("a change that goes on after the service has started again is told, and any other fault as it is", async () => {
+  for (const [state, told] of [
+    ["active\n", "another change is under way; try again in a moment"],
+    ["inactive\n", FAILED.message],
+  ] as const) {
+    const refusing = machine("", (argv) => argv.includes("--no-block"), state).root;
+    await expect(refusing.update("https://example.org/")).rejects.toThrow(told);
+  }
 });
 
 test("two changes at once are one, and a program that is not installed changes nothing", async () => {
