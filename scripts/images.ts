@@ -26,6 +26,7 @@ const KINDS: Record<"pi" | "pc", Kind> = {
   },
 };
 
+const at = (name: string) => `${address.replace(/\/*$/, "/")}${name}`;
 const made = new Date(1_000 * Number(process.env.SOURCE_DATE_EPOCH)).toISOString().slice(0, 10);
 const list = [];
 for (const [kind, about] of Object.entries(KINDS)) {
@@ -37,7 +38,8 @@ for (const [kind, about] of Object.entries(KINDS)) {
   list.push({
     name: about.name,
     description: about.description,
-    url: `${address.replace(/\/*$/, "/")}${basename(file)}`,
+    icon: at("portcullis.svg"),
+    url: at(basename(file)),
     release_date: made,
     extract_size: Number(extract_size),
     extract_sha256,

@@ -19,6 +19,7 @@ test("Raspberry Pi Imager's list has each image that is there, with the sums tha
     {
       name: "Portcullis for Raspberry Pi",
       description: "WireGuard VPN gateway with a kill switch, for a Raspberry Pi 4, 400, 3B+ or 3B",
+      icon: "https://images.test/v1/portcullis.svg",
       url: `https://images.test/v1/${name}`,
       release_date: "2025-11-30",
       extract_size: 699_400_192,
