@@ -71,14 +71,13 @@ export class Roster {
 
   get ids(): DeviceId[] {
     const { remote, decisions } = this.deps;
-    const decided = idsIn(decisions()).filter(
-      (id) => !remote.isKnown(id) || remote.ids.includes(id as Prefix),
-    );
+    const remotes = new Set<DeviceId>(remote.ids);
+    const decided = idsIn(decisions()).filter((id) => remotes.has(id) || !remote.isKnown(id));
     return [
       ...new Set([
         ...this.neighbourhood.macs,
         ...decided,
-        ...remote.ids,
+        ...remotes,
         ...this.inMeshes,
         ...idsGiven(decisions()).filter((id) => !isPrefixId(id)),
       ]),

@@ -52,6 +52,7 @@ export class RemoteDevices {
   /** The addresses that a device of the LAN has now; set by its owner. */
   addressesAtHome: (device: Mac) => readonly Address[] = () => [];
   private readonly reserved = new Set<string>();
+  private owners: { decided: Decided; byAddress: ReadonlyMap<Address, Prefix> } | null = null;
 
   constructor(private readonly deps: Deps) {
     const { store, killSwitch, link } = deps;
@@ -131,9 +132,14 @@ export class RemoteDevices {
     return this.peers.some((peer) => peer.id === id) || this.reserved.has(id);
   }
 
-  /** The device with this address, or null. */
+  /** The device with this address, or null. Asked for each query and each counter. */
   of(address: Address): Prefix | null {
-    return this.ids.find((id) => this.addressesOf(id).includes(address)) ?? null;
+    const { value } = this.decision;
+    if (this.owners?.decided !== value) {
+      const pairs = this.ids.flatMap((id) => this.addressesOf(id).map((each) => [each, id] as const));
+      this.owners = { decided: value, byAddress: new Map(pairs) };
+    }
+    return this.owners.byAddress.get(address) ?? null;
   }
 
   addressesOf(id: Prefix): Address[] {

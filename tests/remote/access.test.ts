@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import { addressOf, type Prefix } from "../../src/base/address.ts";
 import type { Alarm } from "../../src/base/alert.ts";
 import { alertText } from "../../src/base/alert-rows.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
@@ -103,7 +104,7 @@ function world() {
   const access = new RemoteAccess({ ...deps, ...quiet, userspace: "wireguard-go", ula: null } as never);
   const add = (name: string, lan?: boolean) =>
     access.add({ name, public_key: generateKeyPair().publicKey, ...(lan !== undefined && { lan }) });
-  return { access, state, texts, add, names, ran, host, load: () => access.reload() };
+  return { access, state, remote, texts, add, names, ran, host, load: () => access.reload() };
 }
 
 test("what opens does not take effect if it cannot be saved", async () => {
@@ -307,4 +308,18 @@ test("after a restore of another network, no home leaves by an address that anot
   expect(state.part?.remote?.devices).toEqual([]);
   await access.changeLink("kids", { exit: true });
   expect(state.part?.remote?.devices.map(({ id }) => String(id))).toEqual([ours]);
+});
+
+test("an address is a device's while that may come in, and no longer", async () => {
+  const { access, remote, add } = world();
+  await access.turnOn(CHOICE);
+  const [phone, laptop] = [await add("phone"), await add("laptop")];
+  const owners = () =>
+    [phone, laptop].map(({ addresses }) => addresses.map((each) => remote.of(addressOf(each as Prefix))));
+  const both = (id: string) => [id, id] as Prefix[];
+  expect(owners()).toEqual([both(phone.id), both(laptop.id)]);
+  await access.remove("phone");
+  expect(owners()).toEqual([[null, null], both(laptop.id)]);
+  await access.turnOff();
+  expect(owners().flat()).toEqual([null, null, null, null]);
 });
