@@ -17,6 +17,7 @@ const TV = "/api/devices/02:00:00:00:00:20";
 
 let rig: Rig;
 let tab: Tab;
+let traffic: Awaited<ReturnType<Rig["lab"]["traffic"]>>;
 
 beforeAll(async () => {
   rig = await startRig();
@@ -48,10 +49,18 @@ const STATES: Readonly<Record<string, State>> = {
       await rig.send();
     },
   },
-  "without answers of the server": { title: /Blocked|no internet/i, begin: () => cable("down") },
+  "without answers of the server": {
+    title: /Blocked|no internet/i,
+    begin: async () => {
+      // While nobody sends, the gateway asks a server seldom.
+      traffic = await rig.lab.traffic(rig.lab.namespaces.client, { kinds: ["udp"], intervalMs: 500 });
+      await cable("down");
+    },
+  },
   disconnected: {
     title: /^Blocked$|no internet/,
     begin: async () => {
+      await traffic.stop();
       await cable("up");
       await rig.gateway.api("POST", "/api/disconnect");
     },
