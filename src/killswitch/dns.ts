@@ -95,7 +95,7 @@ export function permitRedirectedDns(tunnel: FirewallTunnel, policy: Policy): str
   return among("oifname", linkNames(policy)).flatMap((link) =>
     byFamily("daddr", resolversInside(tunnel, policy.lans)).map(
       (to) =>
-        `${link} ${to} ct status dnat ${DNS} accept comment "a query to a resolver outside, redirected into the tunnel"`,
+        `${link} ${to} ct direction original ct status dnat ${DNS} accept comment "a query to a resolver outside, redirected into the tunnel"`,
     ),
   );
 }

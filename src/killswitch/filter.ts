@@ -53,7 +53,7 @@ const TO_LAN = "to_lan";
 export function input(policy: Policy): string[] {
   const { lans, endpoints, carrying } = policy;
   const rules = [
-    permitLoopback("in"),
+    'iifname "lo" accept comment "loopback"',
     ...permitWireGuard("in", policy),
     ...permitRemoteSocket("in", policy),
     ...permitRouter("in", policy),
@@ -186,7 +186,7 @@ export function output(policy: Policy): string {
   const { lans } = policy;
   const tunnels = mainTunnels(policy);
   return chain("output", "type filter hook output priority filter; policy drop;", [
-    permitLoopback("out"),
+    ...answersByLoopback(),
     ...permitWireGuard("out", policy),
     ...permitRemoteSocket("out", policy),
     ...permitRouter("out", policy),
@@ -232,8 +232,12 @@ function onCable(policy: Policy, lan: Lan): string[] {
   ];
 }
 
-function permitLoopback(direction: "in" | "out"): string {
-  return `${direction === "in" ? "iifname" : "oifname"} "lo" accept comment "loopback"`;
+/** What NAT has led back to a connection's sender leaves by another interface than the one that is seen here. */
+function answersByLoopback(): string[] {
+  return [
+    'oifname "lo" ct direction reply ct state established ct status snat drop comment "the gateway answers in nobody else\'s name"',
+    'oifname "lo" accept comment "loopback"',
+  ];
 }
 
 function permitFromLan(lan: Lan): string[] {

@@ -34,10 +34,12 @@ export function ownLeavesUnmarked(walks: Walks, policy: Policy, family: Family):
   return walks.sent(family, uplink).map((walk) => {
     const { packet } = walk;
     // What is for a link-local address stays on the cable.
-    const asksNoRule =
+    const asksNoRule = either(
+      isMulticast(packet),
       family === 4
-        ? isMulticast(packet)
-        : either(isProtocol(packet, ICMPV6), within(packet.dst, 0xfe80n << 112n, 10));
+        ? walks.isBroadcast(packet, uplink)
+        : either(isProtocol(packet, ICMPV6), within(packet.dst, 0xfe80n << 112n, 10)),
+    );
     return asked(
       "c",
       `gateway > ${uplink}`,

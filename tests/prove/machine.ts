@@ -15,6 +15,8 @@ export interface Machine {
 export interface Link {
   isEther: boolean;
   addresses: readonly string[];
+  /** Of IPv4: for these, the local table has routes by the link. */
+  broadcasts: readonly bigint[];
 }
 
 export type BaseChain = Chain & { hook: Hook };

@@ -5,7 +5,6 @@ import {
   bits,
   bool,
   both,
-  choose,
   either,
   FALSE,
   fresh,
@@ -107,11 +106,11 @@ export function hasConnection(packet: Packet): Term {
   return packet.isPastConntrack ? both(packet.isTracked, no(isState(packet, "invalid", "untracked"))) : FALSE;
 }
 
-/** Neighbour discovery and MLD, which conntrack leaves alone (net/netfilter/nf_conntrack_proto_icmpv6.c). */
+/** Neighbour discovery and MLD, which conntrack leaves alone, but for redirects (nf_conntrack_icmpv6_error). */
 export function isDiscovery(packet: Packet): Term {
   if (packet.family === 4) return FALSE;
   const types = either(
-    both(atLeast(packet.icmpType, 130), atMost(packet.icmpType, 137)),
+    both(atLeast(packet.icmpType, 130), atMost(packet.icmpType, 136)),
     same(packet.icmpType, 143),
   );
   return both(isProtocol(packet, ICMPV6), types);
@@ -155,6 +154,8 @@ export function conntrackSays(
     implies(isState(packet, "new"), no(isReply)),
     // nf_nat_inet_fn: what is not new has been translated.
     implies(isFirst, both(isState(packet, "new"), no(isDnat), no(isSnat))),
+    // tcp_new: no connection begins with a reset.
+    implies(isFirst, no(isReset(packet))),
     implies(no(isKnown), both(no(isDnat), no(isSnat), no(isReply))),
     // There are no helpers, so what is related is an ICMP error, or a reset of the gateway's own (nf_send_reset).
     implies(
@@ -175,19 +176,23 @@ export function conntrackSays(
     ...repliesGoBack(packet, isKnown),
     // ip6_rcv_core, ip_route_input_slow: nothing comes from a multicast address.
     ...[start.src, original.src].map((dst) => no(isMulticast({ family, dst }))),
-    sameTruth(isState(packet, "untracked"), isDiscovery(packet)),
-    no(isProtocol(packet, family === 4 ? ICMPV6 : ICMP)),
+    // With a wrong checksum it is invalid.
+    implies(isState(packet, "untracked"), isDiscovery(packet)),
+    implies(isDiscovery(packet), isState(packet, "untracked", "invalid")),
   ];
 }
 
 function isOwnReset(packet: Packet): Term {
-  if (packet.iif !== "lo") return FALSE;
+  return packet.iif === "lo" ? isReset(packet) : FALSE;
+}
+
+export function isReset(packet: Packet): Term {
   return both(isProtocol(packet, TCP), no(same(masked(packet.tcpFlags, 4), 0)));
 }
 
 /** An address that is not translated is the connection's own. */
 function repliesGoBack(packet: Packet, isKnown: Term): Term[] {
-  const { start, original, isReply, isDnat, isSnat, iif } = packet;
+  const { start, original, isReply, isDnat, isSnat, iif, family } = packet;
   const isError = isState(packet, "related");
   const isPart = both(isKnown, no(isError));
   const hasPorts = isProtocol(packet, TCP, UDP);
@@ -197,7 +202,7 @@ function repliesGoBack(packet: Packet, isKnown: Term): Term[] {
     implies(both(isPart, isReply, no(isDnat)), same(start.src, original.dst)),
     // A socket answers from an own address, so the connection's packets go to one: they are delivered, and never pass
     // postrouting, where sources are translated.
-    ...(iif === "lo" ? [no(both(isPart, isReply, isSnat))] : []),
+    ...(iif === "lo" && family === 4 ? [no(both(isPart, isReply, isSnat))] : []),
     // nf_conntrack_inet_error: an error goes to where the packet came from that it is about. The gateway's own are not
     // checked, since icmp_glue_bits gives them their connection.
     ...(iif === "lo"
@@ -207,8 +212,4 @@ function repliesGoBack(packet: Packet, isKnown: Term): Term[] {
           implies(both(isError, no(isReply)), same(start.dst, original.dst)),
         ]),
   ];
-}
-
-function sameTruth(one: Term, other: Term): Term {
-  return choose(one, other, no(other));
 }

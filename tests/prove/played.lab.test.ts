@@ -70,6 +70,54 @@ needsNamespaces.test(
   TIMEOUT_MS,
 );
 
+needsNamespaces.test(
+  "what a program answers in another host's name does not leave by the uplink, even when routes lead there",
+  async () => {
+    const [device, far] = ["fd00:7::50", "2001:db8:77::77"];
+    const state = stateOf("direct", POLICIES.direct);
+    const without = mutantWith(state, "a rule less", 'output: oifname "lo" ct direction reply');
+    const leaving = (ruleset: string) =>
+      Bench.open(state, "up0", async (bench) => {
+        await bench.load(ruleset);
+        await bench.host.run(["ip", "link", "set", "lo", "up"]);
+        const sniffer = await bench.sniff("up0");
+        const ends = { from: device, sourcePort: 40_404, to: far, targetPort: 9 };
+        await bench.comeIn("lan0", [
+          datagramFrame({ toMac: GATEWAY_MAC, fromMac: "020000000005", payload: "begun", ...ends }),
+        ]);
+        await sniffer.count();
+        const [own = ""] = sniffer.take()[0]?.split(" ") ?? [];
+        await bench.host.run([
+          "ip",
+          "route",
+          "add",
+          `${device}/128`,
+          "via",
+          "fd99::1",
+          "dev",
+          "up0",
+          "onlink",
+        ]);
+        await bench.host.run([process.execPath, "-e", answerFrom(far, own, 40_404)]);
+        return (await sniffer.stop()).leaks;
+      });
+    expect(await leaving(without.state.ruleset)).toEqual([`${far} > ${device} UDP 9 > 40404, 6 bytes`]);
+    expect(await leaving(state.ruleset)).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
+/** By a socket whose address has gone; it is told if a rule drops what it sends. */
+function answerFrom(far: string, own: string, port: number): string {
+  const address = (what: string) =>
+    `Bun.spawnSync(["ip", "address", "${what}", "${far}/128", "dev", "lo"], { stdout: "inherit", stderr: "inherit" });`;
+  return `${address("add")}
+    const socket = await Bun.udpSocket({ hostname: "${far}", port: 9 });
+    ${address("del")}
+    try { socket.send("answer", ${port}, "${own}"); } catch {}
+    socket.close();`;
+}
+
 long("each of many rulesets meets 400 packets").test.skipIf(isMissing)(
   "a mistake that lets a packet of any kind leave in the kernel is refuted by the proof",
   async () => {

@@ -1,4 +1,4 @@
-import { addressOf, contains, familyOf, isLinkLocal } from "../../src/base/address.ts";
+import { addressOf, contains, familyOf, isLinkLocal, lengthOf, type Prefix } from "../../src/base/address.ts";
 import { ruleChanges } from "../../src/killswitch/kernel-rules.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { wantedFor } from "../../src/killswitch/wanted.ts";
@@ -6,6 +6,7 @@ import type { HostNetwork } from "../../src/network/host-network.ts";
 import type { LanRoute } from "../../src/network/lan-routes.ts";
 import { slotIn, tableOf } from "../../src/network/slot.ts";
 import { LAN_ROUTES, NETWORK } from "../killswitch/example.ts";
+import { addressBits } from "./address-bits.ts";
 import type { Link, Machine } from "./machine.ts";
 import type { Family } from "./packet.ts";
 import { AnyRouting, OwnRouting, parseRoutes, parseRules } from "./routing.ts";
@@ -110,17 +111,22 @@ function tunnelRoutes({ carrying }: Policy, family: Family): string[] {
 }
 
 /** The loopback, the LANs, the uplink, the tunnels, and the interface of remote devices. */
-function linksOf({ lans, uplink, uplinkAddresses, addresses, endpoints, remote }: Policy): Map<string, Link> {
-  const links = new Map<string, Link>([["lo", { isEther: false, addresses: [] }]]);
-  const add = (name: string, isEther: boolean, own: readonly string[]) =>
-    links.set(name, { isEther, addresses: [...new Set([...(links.get(name)?.addresses ?? []), ...own])] });
+function linksOf(policy: Policy): Map<string, Link> {
+  const { lans, uplink, uplinkAddresses, uplinkPrefixes, addresses, endpoints, remote } = policy;
+  const links = new Map<string, Link>([["lo", { isEther: false, addresses: [], broadcasts: [] }]]);
+  const add = (name: string, isEther: boolean, own: readonly string[], prefixes: readonly Prefix[] = []) =>
+    links.set(
+      name,
+      joined({ isEther, addresses: own, broadcasts: prefixes.flatMap(broadcastOf) }, links.get(name)),
+    );
   for (const { interface: name, mesh, prefixes } of lans)
     add(
       name,
       !mesh,
       addresses.filter((address) => prefixes.some((prefix) => contains(prefix, address))),
+      prefixes,
     );
-  if (uplink !== null) add(uplink, true, uplinkAddresses);
+  if (uplink !== null) add(uplink, true, uplinkAddresses, uplinkPrefixes);
   for (const tunnel of endpoints) add(tunnel.interface, false, tunnel.addresses);
   if (remote !== undefined) add(remote.interface, false, remote.addresses);
   return links;
@@ -128,10 +134,19 @@ function linksOf({ lans, uplink, uplinkAddresses, addresses, endpoints, remote }
 
 function merged(one: ReadonlyMap<string, Link>, other: ReadonlyMap<string, Link>): Map<string, Link> {
   const links = new Map(one);
-  for (const [name, { isEther, addresses }] of other)
-    links.set(name, {
-      isEther,
-      addresses: [...new Set([...(links.get(name)?.addresses ?? []), ...addresses])],
-    });
+  for (const [name, link] of other) links.set(name, joined(link, links.get(name)));
   return links;
+}
+
+function joined(link: Link, before: Link | undefined): Link {
+  return {
+    isEther: link.isEther,
+    addresses: [...new Set([...(before?.addresses ?? []), ...link.addresses])],
+    broadcasts: [...new Set([...(before?.broadcasts ?? []), ...link.broadcasts])],
+  };
+}
+
+function broadcastOf(prefix: Prefix): bigint[] {
+  if (familyOf(prefix) === 6 || lengthOf(prefix) > 30) return [];
+  return [addressBits(addressOf(prefix)) | ((1n << BigInt(32 - lengthOf(prefix))) - 1n)];
 }

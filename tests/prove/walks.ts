@@ -1,7 +1,15 @@
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { passFilters, passNat } from "./chains.ts";
 import type { Machine } from "./machine.ts";
-import { type Family, hasConnection, isDiscovery, isMulticast, newPacket, type Packet } from "./packet.ts";
+import {
+  type Family,
+  hasConnection,
+  isDiscovery,
+  isMulticast,
+  isReset,
+  newPacket,
+  type Packet,
+} from "./packet.ts";
 import type { Ways } from "./routing.ts";
 import {
   bits,
@@ -205,27 +213,41 @@ export class Walks {
     return pass(left, SRCNAT, Infinity);
   }
 
-  /** Sockets send from addresses of the gateway, or from none yet: over IPv6 only discovery does (ip6_dst_lookup_tail). */
+  /**
+   * IPv4 sockets send from addresses of the gateway, or from none yet (ip_route_output_key_hash_rcu). IPv6 ones may be bound
+   * to any address (IPV6_FREEBIND), or to one that has gone; none is only the source of discovery (ip6_dst_lookup_tail).
+   */
   private fromOwn(packet: Packet): Term {
     const { src, family } = packet;
+    if (family === 6) return either(no(same(src, 0)), isDiscovery(packet));
     const own = ownAddresses(this.machine, family).map((each) => same(src, each));
-    const near =
-      family === 4 ? within(src, 0x7f000000n, 8) : either(within(src, 0xfe80n << 112n, 10), same(src, 1));
-    const isNone = both(same(src, 0), family === 4 ? TRUE : isDiscovery(packet));
-    return either(isNone, near, ...own);
+    return either(same(src, 0), within(src, 0x7f000000n, 8), isReset(packet), ...own);
+  }
+
+  isBroadcast({ dst, family }: Pick<Packet, "dst" | "family">, link: string): Term {
+    const { broadcasts = [] } = this.machine.links.get(link) ?? {};
+    return family === 4 ? either(...broadcasts.map((each) => same(dst, each))) : FALSE;
   }
 
   /** What no routing rule is asked for is left open. */
   private waysOut(packet: Packet, bound: string | null, hasPorts: boolean): Ways {
     const ways = new Map(this.machine.routing.lookUp({ ...packet, oif: bound, hasPorts }));
     // icmp6_dst_alloc: the kernel's own discovery goes by its link. ip_route_output_key_hash_rcu: so does multicast with a
-    // source, and whatever a bound IPv4 socket sends without a route.
-    const aside = packet.family === 4 ? isMulticast(packet) : isDiscovery(packet);
+    // source, and whatever a bound IPv4 socket sends without a route. For IPv6 multicast and IPv4 broadcasts, the local table
+    // has routes by their links, and is asked before all rules.
+    const aside = either(isMulticast(packet), isDiscovery(packet));
     const refused = bound !== null && packet.family === 4 ? (ways.get("refused") ?? FALSE) : FALSE;
     // What the gateway sends to itself leaves by the loopback, and NAT may still lead it elsewhere.
     ways.set("lo", either(ways.get("lo") ?? FALSE, ways.get("local") ?? FALSE));
     for (const link of bound === null ? this.links : [bound])
-      ways.set(link, either(ways.get(link) ?? FALSE, both(aside, fresh("by link")), refused));
+      ways.set(
+        link,
+        either(
+          ways.get(link) ?? FALSE,
+          both(either(aside, this.isBroadcast(packet, link)), fresh("by link")),
+          refused,
+        ),
+      );
     return ways;
   }
 }
