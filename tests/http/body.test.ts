@@ -67,6 +67,7 @@ const REFUSED: [error: string, path: string, ...bodies: (string | Uint8Array)[]]
   ["body is not valid UTF-8", CONNECT, Buffer.from('{"server":"\xff"}', "latin1")],
   ["body starts with a byte order mark", CONNECT, '\uFEFF{"server":"se-1"}'],
   ["body has server twice", CONNECT, '{"server":"a","server":"b"}', '{"server":"a","s\\u0065rver":"b"}'],
+  ["body has server twice", CONNECT, '{"server":"a\\"b","server":"b"}'],
   ["body has c twice", CONNECT, '{"a":[{"b":{"c":1 , "c" :2}}]}'],
   ["body has __proto__ twice", CONNECT, '{"__proto__":1,"__proto__":1}'],
   ["body contains a NUL character", CONNECT, '{"server":"a\\u0000"}', '{"\\u0000":"a"}'],
