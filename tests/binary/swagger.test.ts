@@ -129,8 +129,8 @@ const OTHERWISE: Record<string, number> = {
   "delete /api/networks/{interface}": 404,
   "post /api/links/take": 400,
   "patch /api/links/{name}": 500,
-  "put /api/links/{name}/devices/{id}": 404,
-  "delete /api/links/{name}/devices/{id}": 404,
+  "put /api/links/{name}/devices/{device}": 404,
+  "delete /api/links/{name}/devices/{device}": 404,
 };
 
 test(
