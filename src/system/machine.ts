@@ -31,11 +31,38 @@ export function assertMachine(): void {
  * sandbox serve in network namespaces. The executable serves wherever it is started.
  */
 export function assertMeantHere(): void {
-  if (COMPILED || statSync("/proc/self/ns/net").ino !== statSync("/proc/1/ns/net").ino) return;
+  if (COMPILED || !sharesItsParentsNetwork()) return;
   throw new CommandError(
     "unable",
     "serving from the sources would close this machine's own network; ./scripts/start serves in a sandbox, and dist/portcullis serve, after ./scripts/build, serves here",
   );
+}
+
+/** Whether all that have started this process, as far as it may look, are in its network namespace. */
+function sharesItsParentsNetwork(): boolean {
+  const own = networkOf(process.pid);
+  const parents: (number | null)[] = [];
+  for (let pid = process.ppid; pid > 0; pid = parentOf(pid)) parents.push(networkOf(pid));
+  const known = parents.filter((network) => network !== null);
+  return known.length > 0 && known.every((network) => network === own);
+}
+
+/** The inode of its network namespace. Of some processes not even root may read it: then null. */
+function networkOf(pid: number): number | null {
+  try {
+    return statSync(`/proc/${pid}/ns/net`).ino;
+  } catch {
+    return null;
+  }
+}
+
+/** 0 if there is none, or if it has just ended. */
+function parentOf(pid: number): number {
+  try {
+    return Number(/^PPid:\s*(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
 }
 
 export function assertAdministrator(): void {

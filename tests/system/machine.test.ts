@@ -5,15 +5,15 @@ import { join } from "node:path";
 import { needsNamespaces } from "../fast.ts";
 
 const MAIN = join(import.meta.dir, "../../src/main.ts");
-/** A machine of its own, whose first process has the only network: without the refusal, the kill switch closes that one. */
+/** A machine of its own, whose shell has the only network: without the refusal, the kill switch closes that one. */
 const MACHINE = ["unshare", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"];
+const SHELL = ["sh", "-c", '"$@"; exit $?', "sh"];
 
 needsNamespaces.test("the sources refuse to serve a machine's own network, and touch nothing", () => {
   const folder = mkdtempSync(join(tmpdir(), "portcullis-machine-"));
   const state = ["--state-dir", join(folder, "state")];
-  const { exitCode, stderr } = Bun.spawnSync([...MACHINE, process.execPath, MAIN, "serve", ...state], {
-    timeout: 60_000,
-  });
+  const serve = [process.execPath, MAIN, "serve", ...state];
+  const { exitCode, stderr } = Bun.spawnSync([...MACHINE, ...SHELL, ...serve], { timeout: 60_000 });
   expect(stderr.toString()).toStartWith(
     "portcullis: serving from the sources would close this machine's own network; ./scripts/start ",
   );
