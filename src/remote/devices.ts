@@ -169,14 +169,22 @@ function decidedIn(store: RemoteStorage): Decided {
   if (access === null) return { access, peers: [], homes: [] };
   // A restore may have brought another network, where a number is another device's.
   const isOurs = (id: Prefix | null) => id !== null && isWithin(id, access.ipv4);
-  return {
-    access,
-    peers: REMOTE_PEERS.read(store).filter(({ id }) => isOurs(id)),
-    homes: HOMES.read(store).map((home) =>
-      home.exit === null || isOurs(parsePrefix(home.exit.id)) ? home : { ...home, exit: null },
-    ),
-  };
+  const peers = REMOTE_PEERS.read(store).filter(({ id }) => isOurs(id));
+  // It may have brought a home whose address is a device's here: who ends the one would end the other.
+  const isOthers = ({ id, public_key }: Exit) =>
+    peers.some((peer) => peer.id === id && peer.public_key !== public_key);
+  const kept = new Set<string>();
+  const homes = HOMES.read(store).map((home) => {
+    const { exit } = home;
+    if (exit === null) return home;
+    if (!isOurs(parsePrefix(exit.id)) || isOthers(exit) || kept.has(exit.id)) return { ...home, exit: null };
+    kept.add(exit.id);
+    return home;
+  });
+  return { access, peers, homes };
 }
+
+type Exit = NonNullable<Home["exit"]>;
 
 function save(store: RemoteStorage, { access, peers, homes }: Decided): void {
   REMOTE_PEERS.write(store, peers);

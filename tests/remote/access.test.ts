@@ -99,6 +99,7 @@ function world() {
     remote,
     tunnels: { all: () => [], onTunnel: () => {}, onRemoved: () => {} },
     bounds: { limitRemote: async () => {} },
+    catalogue: { server: () => null },
     decided: () => state.decided,
   };
   const access = new RemoteAccess({ ...deps, ...quiet, userspace: "wireguard-go", ula: null } as never);
@@ -308,6 +309,31 @@ test("after a restore of another network, no home leaves by an address that anot
   expect(state.part?.remote?.devices).toEqual([]);
   await access.changeLink("kids", { exit: true });
   expect(state.part?.remote?.devices.map(({ id }) => String(id))).toEqual([ours]);
+});
+
+test("after a restore, a home whose address is a device's here, or another home's, does not leave as that", async () => {
+  const { access, state, texts, add, load } = world();
+  await access.turnOn(CHOICE);
+  const phone = await add("phone");
+  const free = phone.id.replace(/\d+\/32$/, "99/32");
+  const home = (name: string, id: string, address: string) => ({
+    ...{ name, id, offered: true, public_key: generateKeyPair().publicKey, endpoint: null, prefixes: [] },
+    ...{ exit: { id: address, public_key: generateKeyPair().publicKey }, devices: [] },
+  });
+  const homes = [
+    home("kids", "0123456789abcdef", phone.id),
+    home("cabin", "fedcba9876543210", free),
+    home("shed", "aaaaaaaaaaaaaaaa", free),
+  ];
+  texts.set("homes", JSON.stringify(homes));
+  await load();
+  const exits = async () => (await access.links()).links.map(({ exit }) => exit);
+  expect(await exits()).toEqual([null, false, null]);
+  await access.changeLink("cabin", { exit: true });
+  expect(await exits()).toEqual([null, true, null]);
+  await access.removeLink("kids");
+  await access.removeLink("shed");
+  expect(state.part?.remote?.devices.map(({ id }) => String(id))).toEqual([phone.id, free]);
 });
 
 test("an address is a device's while that may come in, and no longer", async () => {
