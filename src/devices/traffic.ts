@@ -142,7 +142,11 @@ export class Traffic<Id extends string> {
    * a failure.
    */
   read(): Promise<void> {
-    if (this.isOfNobody && this.deps.ids().length > 0) this.linksChanged();
+    if (this.isOfNobody && this.deps.ids().length > 0) {
+      // Once, because the reading may fail.
+      this.isOfNobody = false;
+      this.linksChanged();
+    }
     return this.reading.get(() => this.table.attempt(() => this.queue.add(() => this.renew())));
   }
 

@@ -190,6 +190,17 @@ test("after a restart, a device has its figures as soon as it is known", async (
   expect(traffic.of(TV)).toEqual({ rx: 0, tx: 900 });
 });
 
+test("however many ask, a table that cannot be read is read once a second, though a device has become known", async () => {
+  const all = macs;
+  [macs, owners] = [[], {}];
+  await begin(null);
+  macs = all;
+  host.fails = () => "before";
+  host.commands.length = 0;
+  for (let asked = 0; asked < 20; asked += 1) await traffic.read();
+  expect(host.commands.length).toBeWithin(1, 5);
+});
+
 test("however many ask, the table is read once a second", async () => {
   await host.pass(1_000);
   host.commands.length = 0;
