@@ -31,20 +31,22 @@ export function assertMachine(): void {
  * sandbox serve in network namespaces. The executable serves wherever it is started.
  */
 export function assertMeantHere(): void {
-  if (COMPILED || !sharesItsParentsNetwork()) return;
+  if (COMPILED || !isInMachinesNetwork()) return;
   throw new CommandError(
     "unable",
     "serving from the sources would close this machine's own network; ./scripts/start serves in a sandbox, and dist/portcullis serve, after ./scripts/build, serves here",
   );
 }
 
-/** Whether all that have started this process, as far as it may look, are in its network namespace. */
-function sharesItsParentsNetwork(): boolean {
+/**
+ * Whether the outermost process that has started this one, as far as it may look, is in its network namespace. It may be
+ * the first process itself, as in a container that has the machine's network.
+ */
+function isInMachinesNetwork(): boolean {
   const own = networkOf(process.pid);
-  const parents: (number | null)[] = [];
-  for (let pid = process.ppid; pid > 0; pid = parentOf(pid)) parents.push(networkOf(pid));
-  const known = parents.filter((network) => network !== null);
-  return known.length > 0 && known.every((network) => network === own);
+  let outermost = own;
+  for (let pid = process.ppid; pid > 0; pid = parentOf(pid)) outermost = networkOf(pid) ?? outermost;
+  return outermost === own;
 }
 
 /** The inode of its network namespace. Of some processes not even root may read it: then null. */
