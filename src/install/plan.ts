@@ -34,7 +34,7 @@ const SECRET = 0o600;
 
 export function installPlan({ machine, given, layout, program, version, packages }: Installation): Plan {
   const write = (path: string, text: string, mode = PUBLIC): Step => ({ do: "write", path, mode, text });
-  const { kept, copies } = keptFiles({ ...foundOn(machine, given), ...given });
+  const { kept, copies } = keptFiles({ ...foundOn(machine, given), ...given, ...withoutBroker(given) });
   const environment = environmentWith(machine.environment, kept);
   const dhcp = dhcpPlan(machine, settingsFrom(givenIn(environment)), layout);
   const isByHand = layout === BY_HAND;
@@ -43,6 +43,7 @@ export function installPlan({ machine, given, layout, program, version, packages
     ...(isByHand ? [{ do: "copy", from: program, path: layout.program, mode: 0o755 } as const] : []),
     ...copies,
     write(PATHS.environment, environment, SECRET),
+    ...(given.mqtt === "" ? [PATHS.mqttPassword, PATHS.mqttCa].map(removeStep) : []),
     // Done before the service's first start, which changes them.
     write(PATHS.sysctlsBefore, sysctlsBefore(machine)),
     write(PATHS.modules, modulesText(machine)),
@@ -100,6 +101,11 @@ function foundOn({ network, environment }: Machine, given: GivenSettings): Given
     ...(known.lan === undefined ? { lan: network.lans.map((lan) => lan.interface).join(",") } : {}),
     ...(known.uplink === undefined && network.uplink !== null ? { uplink: network.uplink } : {}),
   };
+}
+
+/** The next broker gets no password of the former one, and nobody may command by it unless that is asked for again. */
+function withoutBroker({ mqtt }: GivenSettings): GivenSettings {
+  return mqtt === "" ? { mqttPasswordFile: "", mqttCaFile: "", mqttCommands: "off" } : {};
 }
 
 const COPIES = [

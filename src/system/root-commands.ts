@@ -1,7 +1,7 @@
 import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { jsonIn } from "../base/checker.ts";
-import { messageOf } from "../base/errors.ts";
+import { type GatewayError, messageOf } from "../base/errors.ts";
 import type { Host } from "./host.ts";
 import { OWN_LAYOUT } from "./layout.ts";
 import { refused } from "./refusals.ts";
@@ -79,7 +79,7 @@ export class RootCommands {
     } catch (error) {
       // With --json, the reason is on standard output.
       const text = (await this.host.read(err)) || (await this.host.read(out)) || "";
-      throw refused("root_refused", { reason: reasonIn(text) ?? messageOf(error) });
+      throw refusalIn(reasonIn(text) ?? messageOf(error), words);
     } finally {
       await forget();
     }
@@ -102,13 +102,10 @@ export class RootCommands {
 
   /** A change goes on after the service has started again: setup may still be waiting for the DHCP server. */
   private async isChanging(): Promise<boolean> {
-    const state = await this.host.run([
-      "systemctl",
-      "show",
-      "-P",
-      "ActiveState",
-      "portcullis-change.service",
-    ]);
+    const unit = "portcullis-change.service";
+    const state = await this.host
+      .run(["systemctl", "show", "-P", "ActiveState", unit])
+      .catch(() => "inactive");
     return !["inactive", "failed"].includes(state.trim());
   }
 
@@ -121,6 +118,14 @@ export class RootCommands {
       this.isBusy = false;
     }
   }
+}
+
+/** A value that a flag of `words` has is the client's fault: the flag is the field of its request. */
+function refusalIn(reason: string, words: readonly string[]): GatewayError {
+  const [all, flag = ""] = /^(--[a-z-]+)(?: \([A-Z_]+\))?: /.exec(reason) ?? [];
+  if (all === undefined || !words.includes(flag)) return refused("root_refused", { reason });
+  const field = flag.slice(2).replaceAll("-", "_");
+  return refused("root_refused", { field, reason: reason.slice(all.length) }, { code: "bad_request" });
 }
 
 /** The last line, without the name of the program; null without one. */

@@ -1,8 +1,9 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { settingsFrom } from "../../src/base/settings.ts";
 import { DHCP_UNIT } from "../../src/dhcp/files.ts";
 import { UNIT_DIGEST } from "../../src/dhcp/unit.ts";
-import type { GivenSettings } from "../../src/install/environment.ts";
+import { type GivenSettings, givenIn } from "../../src/install/environment.ts";
 import type { Machine } from "../../src/install/machine.ts";
 import { FIREWALL_MODULES } from "../../src/install/modules.ts";
 import { PATHS, UNITS } from "../../src/install/paths.ts";
@@ -167,6 +168,29 @@ test("the password and the authority of a broker are copied too", () => {
   expect(text).toContain("PORTCULLIS_MQTT=mqtts://ha@192.168.1.10\n");
   expect(text).toContain("PORTCULLIS_MQTT_PASSWORD_FILE=/etc/portcullis/mqtt.password");
   expect(text).toContain("PORTCULLIS_MQTT_CA_FILE=/etc/portcullis/mqtt-ca.pem");
+});
+
+test("with the broker, its password and authority are gone, and the right to command", () => {
+  const environment = [
+    "PORTCULLIS_MQTT=mqtts://ha@192.168.1.10",
+    "PORTCULLIS_MQTT_PASSWORD_FILE=/etc/portcullis/mqtt.password",
+    "PORTCULLIS_MQTT_CA_FILE=/etc/portcullis/mqtt-ca.pem",
+    "PORTCULLIS_MQTT_COMMANDS=on",
+  ].join("\n");
+  const steps = plan({ ...ONE_CABLE, environment }, { mqtt: "" });
+  const { mqtt, mqttPasswordFile, mqttCaFile, mqttCommands } = settingsFrom(
+    givenIn(
+      steps
+        .flatMap((step) => (step.do === "write" && step.path === PATHS.environment ? step.text : []))
+        .join(),
+    ),
+  );
+  expect([mqtt, mqttPasswordFile, mqttCaFile, mqttCommands]).toEqual([null, null, null, false]);
+  for (const path of [PATHS.mqttPassword, PATHS.mqttCa])
+    expect(steps.filter((step) => "path" in step && step.path === path)).toEqual([{ do: "remove", path }]);
+  expect(textOf(plan({ ...ONE_CABLE, environment }, { dhcp: "off" }))).not.toContain(
+    "remove /etc/portcullis/mqtt",
+  );
 });
 
 const SETUP = { ...BASE, given: {}, layout: PACKAGED, program: PACKAGED.program };

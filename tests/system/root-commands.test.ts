@@ -20,7 +20,7 @@ function machine(prints = "", isFailing = (_: readonly string[]) => false, chang
     commands.push(argv.join(" ").replaceAll(state, "STATE"));
     const file = argv.find((each) => each.startsWith("--property=StandardOutput="))?.split(":")[1];
     if (file !== undefined) writeFileSync(file, prints);
-    if (isFailing(argv)) throw FAILED;
+    if (isFailing(argv)) throw argv[0] === "systemctl" ? new Error("systemctl failed") : FAILED;
     return argv[0] === "systemctl" ? changeIs : "";
   };
   const read = async (path: string) => (existsSync(path) ? readFileSync(path, "utf8") : null);
@@ -76,7 +76,24 @@ test("an owner who is removed while the settings are tried does not get them, an
 test("what root's command says against it is told, and nothing is changed then", async () => {
   const { commands, root } = machine("portcullis: --dhcp: 192.168.1.1 is a DHCP server\n", () => true);
   await expect(root.setUp(["--dhcp", "on"], MAY)).rejects.toThrow(
-    "--dhcp: 192.168.1.1 is a DHCP server; nothing was changed",
+    expect.objectContaining({
+      code: "bad_request",
+      message: "dhcp: 192.168.1.1 is a DHCP server; nothing was changed",
+    }),
+  );
+  const address = machine("portcullis: --mqtt (PORTCULLIS_MQTT): is not an address (x)\n", () => true).root;
+  await expect(address.setUp(["--mqtt", "mqtt://a:b:c"], MAY)).rejects.toThrow(
+    expect.objectContaining({
+      code: "bad_request",
+      message: "mqtt: is not an address (x); nothing was changed",
+    }),
+  );
+  const other = machine("portcullis: --lan: there is no interface lan0\n", () => true).root;
+  await expect(other.setUp(["--dhcp", "on"], MAY)).rejects.toThrow(
+    expect.objectContaining({
+      code: "unable",
+      message: "--lan: there is no interface lan0; nothing was changed",
+    }),
   );
   expect(commands).toHaveLength(1);
   const json = machine('{"success":false,"error":"the signature is not valid"}\n', () => true).root;
@@ -94,6 +111,8 @@ test("a change that goes on after the service has started again is told, and any
     const refusing = machine("", (argv) => argv.includes("--no-block"), state).root;
     await expect(refusing.update("https://example.org/")).rejects.toThrow(told);
   }
+  const silent = machine("", (argv) => argv.includes("--no-block") || argv[0] === "systemctl").root;
+  await expect(silent.update("https://example.org/")).rejects.toBe(FAILED);
 });
 
 test("two changes at once are one, and a program that is not installed changes nothing", async () => {
