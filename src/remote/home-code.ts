@@ -8,6 +8,7 @@ import {
   networkOf,
   type Prefix,
   parsePrefix,
+  prefixOf,
 } from "../base/address.ts";
 import { checkerOf } from "../base/checker.ts";
 import { isToldName } from "../base/name.ts";
@@ -75,9 +76,10 @@ export function parseCode(text: string): HomeCode {
   if (wide !== undefined)
     throw refused("link_too_wide", { prefix: wide, least: LEAST_LENGTH[familyOf(wide)] });
   const inside = homePrefixesIn([...(exit?.addresses ?? []), ...(exit?.dns ?? [])]);
+  const areSingle = inside?.every((each) => prefixOf(addressOf(each)) === each) === true;
   const hasKeys = isKey(key) && (exitKey === null || isKey(exitKey));
   const isNamed = isAnswer || isToldName(name);
-  if (!hasKeys || !isNamed || !isCallable(endpoint) || prefixes === null || inside === null)
+  if (!hasKeys || !isNamed || !isCallable(endpoint) || prefixes === null || !areSingle)
     throw refused("link_code_invalid");
   return { ...content, prefixes };
 }

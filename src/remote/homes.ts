@@ -15,7 +15,7 @@ import type { InterfacePeer } from "../wireguard/interface.ts";
 import type { Admissions } from "./admissions.ts";
 import type { Decided, RemoteDevices } from "./devices.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { formatCode, type HomeCode, isOfHome, newCodeId, parseCode } from "./home-code.ts";
+import { formatCode, type HomeCode, homePrefixesIn, isOfHome, newCodeId, parseCode } from "./home-code.ts";
 import { HOMES, type Home, MAX_REACHED } from "./home-record.ts";
 import { exitKeys, freeKey, gatewayKey } from "./identity.ts";
 import { gatewayIn } from "./networks.ts";
@@ -214,10 +214,11 @@ export class Homes {
     return { ...home, public_key: key, endpoint, prefixes, exit };
   }
 
-  /** What has one of its addresses here would be sent to the other home. */
-  private assertApart({ prefixes }: HomeCode): void {
+  /** What has one of its addresses here would be sent to the other home, or taken for the gateway's own at its exit. */
+  private assertApart({ prefixes, exit }: HomeCode): void {
     const { killSwitch } = this.deps;
-    for (const prefix of prefixes) {
+    const inside = homePrefixesIn(exit === null ? [] : [...exit.addresses, ...exit.dns]) ?? [];
+    for (const prefix of [...prefixes, ...inside]) {
       const owner = killSwitch.ownerOf(prefix) ?? killSwitch.wayTo(prefix).overlap;
       if (owner !== null) throw refused("link_overlaps", { prefix, owner });
     }

@@ -101,3 +101,23 @@ test("both homes may leave by each other at once, by servers whose keys the code
     { name: "barn", exit: false },
   ]);
 });
+
+test("a home whose exit has an address that is here, or a network of them, is refused, and nothing changes", async () => {
+  await start("home.example.org");
+  const phone = await home.send("POST", "/api/remote/devices", {
+    ...{ name: "phone", public_key: generateKeyPair().publicKey },
+  });
+  const exit = { addresses: ["10.200.7.2/32"], dns: ["10.200.7.1"], mtu: 1_420 };
+  const exits = [
+    [{ ...exit, addresses: [phone.json.id] }, `code: ${phone.json.id} of the other home is also here`],
+    [{ ...exit, dns: ["192.168.7.9"] }, "code: 192.168.7.9/32 of the other home is also here"],
+    [{ ...exit, addresses: ["10.200.0.0/16"] }, "code: is not whole"],
+  ] as const;
+  for (const [each, error] of exits) {
+    const answer = await take(
+      code({ exit: { ...each, addresses: cidrs(...each.addresses), dns: [...each.dns] } }),
+    );
+    expect([answer.status, answer.json.error]).toEqual([400, expect.stringContaining(error)]);
+  }
+  expect([await links(), home.parts.catalogue.server("custom", "cabin")]).toEqual([[], null]);
+});
