@@ -2,13 +2,35 @@ import { signal } from "@preact/signals";
 import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { Pending } from "./parts/pending.tsx";
+import { connection } from "./store.ts";
 import type * as Views from "./views/others.ts";
 
 const views = signal<typeof Views | null>(null);
 
 /** Reads the script of the views that are opened later; once it is there, they open at once. */
 export async function loadViews(): Promise<void> {
-  views.value ??= await import("./views/others.ts");
+  try {
+    views.value ??= await import("./views/others.ts");
+  } catch (error) {
+    reloadAfterLoss();
+    throw error;
+  }
+}
+
+let isReloading = false;
+
+/**
+ * A browser never asks again for a script that it could not have. If that was because the gateway was starting again, the
+ * page loads itself once the gateway is back. Without a loss it does not: the script is gone, and would be the next time.
+ */
+function reloadAfterLoss(): void {
+  if (isReloading) return;
+  isReloading = true;
+  let wasLost = false;
+  connection.subscribe(({ name }) => {
+    wasLost ||= name === "lost";
+    if (wasLost && name === "live") location.reload();
+  });
 }
 
 /** A view of that script, or a part of one that is shown on a click. */

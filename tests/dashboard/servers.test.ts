@@ -53,7 +53,8 @@ async function cardShows(heading: string, text: string | RegExp | null): Promise
   let found: string | null = null;
   await until(
     async () => {
-      found = await card(heading);
+      // A page that is being loaded cannot be asked.
+      found = await card(heading).catch(() => null);
       if (text === null || found === null) return found === text;
       return typeof text === "string" ? found.includes(text) : text.test(found);
     },

@@ -169,3 +169,23 @@ test(
   },
   TIMEOUT_MS,
 );
+
+test(
+  "a view whose script could not be had while the service started again is there once the service is",
+  async () => {
+    const tab = await rig.browser.open("about:blank");
+    await tab.page.setRequestInterception(true);
+    let isStarting = true;
+    tab.page.on("request", (request) =>
+      isStarting && request.url().includes("/others-")
+        ? void request.abort("connectionrefused")
+        : void request.continue(),
+    );
+    await tab.page.goto(`${rig.url}#/remote`);
+    await tab.shows("main section[role=alert]", "This cannot be shown");
+    isStarting = false;
+    await rig.gateway.restart();
+    await tab.shows("main h1", "Remote");
+  },
+  TIMEOUT_MS,
+);
