@@ -157,6 +157,8 @@ export class Homes {
   private addServer({ id, key, endpoint, exit }: HomeCode, name: string): void {
     const own = exitKeys(this.deps.store, id);
     if (exit === null || endpoint === null || own === null) return;
+    // The service may have been killed after it was saved, and before the link was.
+    this.removeServer({ name, id });
     const server = {
       ...{ name, public_key: key, private_key: own.privateKey, mtu: exit.mtu },
       endpoint: formatEndpoint(endpoint.host, endpoint.port),
@@ -167,7 +169,7 @@ export class Homes {
   }
 
   /** That of a link which is gone. One that a tunnel uses stays until people remove it. */
-  private removeServer({ name, id }: Home): void {
+  private removeServer({ name, id }: Pick<Home, "name" | "id">): void {
     const { catalogue, tunnels, store } = this.deps;
     const own = exitKeys(store, id)?.privateKey;
     // People may have removed it, and may have made another of this name.

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "bun:test";
 import { formatCode, type HomeCode, parseCode } from "../../src/remote/home-code.ts";
+import { exitKeys } from "../../src/remote/identity.ts";
 import { generateKeyPair, publicKeyOf } from "../../src/wireguard/key.ts";
 import { cidrs } from "../fake/address.ts";
 import { Home } from "./home.ts";
@@ -120,4 +121,17 @@ test("a home whose exit has an address that is here, or a network of them, is re
     expect([answer.status, answer.json.error]).toEqual([400, expect.stringContaining(error)]);
   }
   expect([await links(), home.parts.catalogue.server("custom", "cabin")]).toEqual([[], null]);
+});
+
+test("a server that a kill has left of a link which was not saved does not stand in the way of its code", async () => {
+  await start("home.example.org");
+  const { store, catalogue } = home.parts;
+  const key = generateKeyPair().publicKey;
+  const own = exitKeys(store, "0123456789abcdef")?.privateKey ?? "";
+  const left = { name: "cabin", public_key: key, private_key: own, endpoint: "192.0.2.7:51820" };
+  catalogue.addCustom({ ...left, address: "10.200.7.2/32", dns: "10.200.7.1" });
+  const exit = { addresses: cidrs("10.200.7.3/32"), dns: ["10.200.7.1"], mtu: 1_420 };
+  const answer = await take(code({ key, exit, exitKey: generateKeyPair().publicKey }));
+  expect([answer.status, answer.json.error]).toEqual([200, undefined]);
+  expect(catalogue.server("custom", "cabin")?.config.interface.addresses).toEqual(exit.addresses);
 });
