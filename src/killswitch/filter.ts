@@ -8,6 +8,7 @@ import {
   refuseUnansweredDns,
 } from "./dns.ts";
 import { clampAnswers, permitContacts, permitForwards } from "./forwards.ts";
+import { keepFromCircling } from "./homes.ts";
 import {
   clientLinks,
   permitAnnouncements,
@@ -96,6 +97,7 @@ export function forward(policy: Policy): string[] {
     chain("forward", "type filter hook forward priority filter; policy drop;", [
       ...keepOffOtherLinks(policy),
       ...keepInMeshes(policy),
+      ...keepFromCircling(policy),
       ...tunnels.flatMap((tunnel) => clampAnswers(tunnel, policy)),
       ...permitKnown(policy),
       ...pairs.map((pair) => `${pair} comment "only between the LAN and the tunnels"`),

@@ -1,10 +1,10 @@
 import { addressOf, contains, isLinkLocal, type Prefix } from "../base/address.ts";
 import { exitMarkOf, MAIN_SLOT, markOf } from "../network/slot.ts";
 import { TO_RESOLVER } from "./dns.ts";
-import { byFamily, chain, setMark } from "./match.ts";
+import { among, byFamily, chain, setMark } from "./match.ts";
 import { cabled } from "./mesh.ts";
 import { usesPage } from "./networks.ts";
-import type { Policy, Remote } from "./policy.ts";
+import type { FirewallTunnel, Policy, Remote } from "./policy.ts";
 import { refuse } from "./strangers.ts";
 
 const FROM_HOMES = "from_other_homes";
@@ -49,6 +49,30 @@ export function fromHomesChains(policy: Policy): string[] {
       ]),
     ]),
   ];
+}
+
+/**
+ * Ahead of all that accepts known connections. Two homes that leave by each other would pass each packet back and forth,
+ * and three in a circle, of which no gateway knows.
+ */
+export function keepFromCircling({ remote, carrying }: Policy): string[] {
+  const toHomes = carrying.filter((tunnel) => leadsToHome(tunnel, remote));
+  const homes = (remote?.devices ?? []).filter(({ home }) => home).flatMap(({ addresses }) => addresses);
+  return among(
+    "oifname",
+    toHomes.map((tunnel) => tunnel.interface),
+  ).flatMap((to) =>
+    byFamily("saddr", homes).flatMap((from) =>
+      refuse(
+        'comment "what comes from a home never leaves by a home"',
+        `iifname "${remote?.interface}" ${to} ${from} `,
+      ),
+    ),
+  );
+}
+
+export function leadsToHome({ peer }: FirewallTunnel, remote: Pick<Remote, "gateways"> | undefined): boolean {
+  return peer !== undefined && remote?.gateways?.includes(peer) === true;
 }
 
 /** From other homes to the LAN: to the devices that each may reach, and replies. */

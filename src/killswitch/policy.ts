@@ -309,6 +309,8 @@ export interface FirewallTunnel {
   /** Conntrack zone: keeps the connections of one tunnel apart from those of another. */
   zone: number;
   endpoint: Endpoint;
+  /** The server's public key. */
+  peer?: string;
   /** The protocol by which a relay of the service's reaches the endpoint; missing if WireGuard reaches it. */
   relay?: "tcp" | "udp";
   /** The gateway's own addresses inside the tunnel, without prefix length. */

@@ -20,6 +20,10 @@ export interface RemotePart {
 /** Another home. WireGuard has proven that what comes from its addresses was sent by its gateway. */
 export interface HomePart {
   name: string;
+  /** The public key of its gateway: a tunnel to this peer leads to the home. */
+  key: string;
+  /** The id of the device as which it leaves here, if that is let in; null if it cannot leave here. */
+  leavesAs: Prefix | null;
   /** Its network. */
   prefixes: readonly Prefix[];
   /** The addresses of the LAN's devices that it may reach. */
@@ -47,7 +51,13 @@ export function isRemoteZone(zone: number): boolean {
 
 /** The same with the exit of each device. */
 export interface RemoteWith<Exit> extends Omit<RemotePart, "devices"> {
-  devices: readonly (RemoteDevicePart & { exit: Exit })[];
+  /** The keys of the gateways of all homes, those that are left out included. Missing while none is linked. */
+  gateways?: readonly string[];
+  devices: readonly (RemoteDevicePart & {
+    exit: Exit;
+    /** Whether it is the gateway of another home. */
+    home?: true;
+  })[];
 }
 
 /**
@@ -62,16 +72,22 @@ export function remoteIn<Exit>(
 ): RemoteWith<Exit> {
   const exitOf = (id: Prefix) => decided.find(({ prefix }) => prefix === id)?.exit ?? defaultExit;
   const taken = [...part.networks];
-  const homes = (part.homes ?? []).filter(({ prefixes }) => {
+  const linked = part.homes ?? [];
+  const isHome = (id: Prefix) => linked.some(({ leavesAs }) => leavesAs === id);
+  const homes = linked.filter(({ prefixes }) => {
     const isApart = prefixes.every((each) => isFree(each) && !taken.some((other) => overlap(other, each)));
     if (isApart) taken.push(...prefixes);
     return isApart;
   });
   return {
     ...part,
-    ...(part.homes && { homes }),
+    ...(part.homes && { homes, gateways: linked.map(({ key }) => key) }),
     networks: taken,
-    devices: part.devices.map((device) => ({ ...device, exit: exitOf(device.id) })),
+    devices: part.devices.map((device) => ({
+      ...device,
+      exit: exitOf(device.id),
+      ...(isHome(device.id) && { home: true }),
+    })),
   };
 }
 

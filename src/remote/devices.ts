@@ -4,7 +4,7 @@ import { Decision, effectBy } from "../base/decision.ts";
 import type { Mac } from "../base/mac.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
 import type { HomePart } from "../killswitch/remote-part.ts";
-import { HOMES, type Home, linkedIn } from "./home-record.ts";
+import { HOMES, type Home, type LinkedHome, linkedIn } from "./home-record.ts";
 import { type Access, addressesOf, partOf, REMOTE_DECISION, REMOTE_PEERS, type RemotePeer } from "./saved.ts";
 
 interface RemoteStorage {
@@ -194,10 +194,14 @@ function save(store: RemoteStorage, { access, peers, homes }: Decided): void {
 }
 
 function homePart(
-  { name, prefixes, devices }: Home,
+  { name, public_key, exit, prefixes, devices }: LinkedHome,
   addressesOf: (device: Mac) => readonly Address[],
 ): HomePart {
-  return { name, prefixes, reaches: devices.flatMap(addressesOf) };
+  return {
+    ...{ name, key: public_key, prefixes },
+    leavesAs: exit === null ? null : parsePrefix(exit.id),
+    reaches: devices.flatMap(addressesOf),
+  };
 }
 
 /** Where devices and other homes may come in, which ones, and what each may reach. */

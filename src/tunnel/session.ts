@@ -119,6 +119,7 @@ function tunnelPartOf({ server, link, zone, mark, endpoint, transport }: Session
     mark,
     zone,
     endpoint,
+    peer: server.config.peer.publicKey,
     ...(transport !== undefined && { relay: protocolOf(transport) }),
     addresses: addressesOf(server.config),
     resolvers: server.config.interface.dns,

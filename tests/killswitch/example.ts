@@ -50,6 +50,9 @@ export const FURTHER: FirewallTunnel = {
   resolvers: ips("10.66.0.1", "fd00:66::1"),
 };
 
+/** Of the gateway of another home. */
+const PARENTS_KEY = "parents";
+
 const WITH_TWO_RESOLVERS: FirewallTunnel = {
   ...FIRST,
   resolvers: ips("10.64.0.1", "10.64.0.9", "fd00:64::1"),
@@ -332,14 +335,16 @@ export const POLICIES = {
   ),
   /** Remote devices, by the uplink: one that may not reach the LAN, one that is blocked. */
   remote: remotePolicy(null),
-  /** The same with two other homes, one of which may reach a device. */
+  /** The same with two other homes. One may reach a device, and leaves here; its exit is a tunnel back to it. */
   homes: remotePolicy(null, "main", [
     {
       name: "parents",
+      key: PARENTS_KEY,
+      leavesAs: cidr("10.200.7.3/32"),
       prefixes: cidrs("192.168.66.0/24", "fd00:66aa::/64"),
       reaches: ips("192.168.7.20", "fd00:7::20"),
     },
-    { name: "cabin", prefixes: cidrs("192.168.77.0/24"), reaches: [] },
+    { name: "cabin", key: "cabin", leavesAs: null, prefixes: cidrs("192.168.77.0/24"), reaches: [] },
   ]),
   /** The same with two that leave by the uplink, one of which may not reach the LAN. */
   "remote-direct": remotePolicy(null, "direct"),
@@ -439,6 +444,7 @@ function remotePolicy(
   others: "main" | "direct" = "main",
   homes?: RemotePart["homes"],
 ): Policy {
+  const amsterdam = homes === undefined ? FURTHER : { ...FURTHER, peer: PARENTS_KEY };
   const device = (number: number, lan: boolean) => ({
     id: cidr(`10.200.7.${number}/32`),
     addresses: ips(`10.200.7.${number}`, `fd00:200::${number}`),
@@ -447,7 +453,7 @@ function remotePolicy(
   return mergedPolicy(
     new Map<string, PolicyPart>([
       ["main", { endpoints: [FIRST], carrying: [FIRST] }],
-      ["amsterdam", { endpoints: [FURTHER], carrying: [FURTHER] }],
+      ["amsterdam", { endpoints: [amsterdam], carrying: [amsterdam] }],
       [
         "DEVICES",
         {

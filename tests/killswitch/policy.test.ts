@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { Mac } from "../../src/base/mac.ts";
+import { leadsToHome } from "../../src/killswitch/homes.ts";
 import { mergedPolicy, type PolicyPart } from "../../src/killswitch/policy.ts";
 import type { RemotePart } from "../../src/killswitch/remote-part.ts";
 import type { HostNetwork } from "../../src/network/host-network.ts";
@@ -169,6 +170,17 @@ describe("the policy of a home with networks", () => {
   });
 });
 
+test("a tunnel to the gateway of a home is known by its key, even while the home is left out", () => {
+  const { homes = [], ...rest } = POLICIES.homes.remote ?? {};
+  const part = { ...rest, networks: cidrs("10.200.7.0/24", "fd00:200::/64"), homes } as unknown as RemotePart;
+  const taken = { ...NETWORK, uplinkPrefixes: cidrs("192.168.0.0/16") };
+  const { remote } = mergedPolicy(new Map<string, PolicyPart>([["REMOTE", { remote: part }]]), taken);
+  expect(remote?.homes).toEqual([]);
+  expect(remote?.devices.filter(({ home }) => home).map(({ id }) => id)).toEqual(cidrs("10.200.7.3/32"));
+  const leads = (peer?: string) => leadsToHome({ ...FURTHER, ...(peer && { peer }) }, remote ?? undefined);
+  expect([leads(homes[0]?.key), leads("another"), leads()]).toEqual([true, false, false]);
+});
+
 test("a home is left out while something else here has addresses of its network", () => {
   const { homes = [], ...rest } = POLICIES.homes.remote ?? {};
   const networks = cidrs("10.200.7.0/24", "fd00:200::/64");
@@ -188,7 +200,13 @@ test("a home is left out while something else here has addresses of its network"
   const mesh = { interface: "mesh0", prefixes: cidrs("192.168.66.0/24"), mesh: true };
   expect(namesOn({ ...NETWORK, lans: [...NETWORK.lans, mesh] })).toEqual(["cabin"]);
   const another = (prefix: string) => ({
-    remote: { ...part, homes: [...homes, { name: "another", prefixes: cidrs(prefix), reaches: [] }] },
+    remote: {
+      ...part,
+      homes: [
+        ...homes,
+        { name: "another", key: "another", leavesAs: null, prefixes: cidrs(prefix), reaches: [] },
+      ],
+    },
   });
   // The kernel would refuse a second routing rule for the same network, and with it all that changes.
   for (const prefix of ["192.168.66.0/24", "192.168.0.0/16", "10.200.7.0/24"])

@@ -119,8 +119,8 @@ type Home = NonNullable<NonNullable<Policy["remote"]>["homes"]>[number];
 
 /** The homes with what each has of a family. */
 function homesOf({ remote }: Policy, family: Family): Home[] {
-  return (remote?.homes ?? []).map(({ name, prefixes, reaches }) => ({
-    name,
+  return (remote?.homes ?? []).map(({ prefixes, reaches, ...home }) => ({
+    ...home,
     prefixes: prefixes.filter((each) => familyOf(each) === family),
     reaches: reaches.filter((each) => familyOf(each) === family),
   }));

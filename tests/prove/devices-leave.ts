@@ -56,6 +56,20 @@ export function leavesByTunnel(walks: Walks, policy: Policy, family: Family): Qu
   });
 }
 
+/** (b) What comes from another home never leaves by a tunnel to a home. */
+export function homesCircle(walks: Walks, policy: Policy, family: Family): Question[] {
+  const { remote, carrying } = policy;
+  const homes = (remote?.devices ?? []).filter(({ home }) => home).flatMap(({ addresses }) => addresses);
+  if (remote === undefined || homes.length === 0) return [];
+  return carrying
+    .filter(({ peer }) => peer !== undefined && remote.gateways?.includes(peer))
+    .map((tunnel) => {
+      const walk = walks.forwarded(family, remote.interface, tunnel.interface);
+      const fromHome = isOneOf(walk.packet.start.src, homes, family);
+      return asked("b", `${remote.interface} > ${tunnel.interface}, from a home`, walk, fromHome);
+    });
+}
+
 /** (b) It has the tunnel's own address then. */
 export function leavesWithOwnAddress(walks: Walks, policy: Policy, family: Family): Question[] {
   return eachWayIn(policy).map(({ from, tunnel }) => {

@@ -1,4 +1,5 @@
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { long, slow } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { type Kind, mutantWith } from "./mutants.ts";
@@ -48,6 +49,19 @@ long("as long as all states, which the suite asks").test.skipIf(isMissing)(
       found.push(...failed(proof.answers).map((each) => `${name}: ${each}`));
     });
     expect(found).toEqual([]);
+  },
+);
+
+long("more than the suite can spend on one rule").test.skipIf(isMissing)(
+  "two homes that leave by each other are found if nothing refuses it",
+  async () => {
+    const { homes } = POLICIES;
+    const rules = rulesetOf(homes).split("\n");
+    const others = rules.filter((rule) => !rule.includes("never leaves by a home"));
+    expect(await refuted(stateOf("a mutant", homes, others.join("\n")))).toEqual([
+      "(b) IPv4 wgr > wg2, from a home",
+      "(b) IPv6 wgr > wg2, from a home",
+    ]);
   },
 );
 

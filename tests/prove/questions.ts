@@ -10,7 +10,13 @@ import {
   reachesTunnelAddress,
   sharesOwnAddress,
 } from "./coming-in.ts";
-import { leavesBeyondLink, leavesByTunnel, leavesDirectly, leavesWithOwnAddress } from "./devices-leave.ts";
+import {
+  homesCircle,
+  leavesBeyondLink,
+  leavesByTunnel,
+  leavesDirectly,
+  leavesWithOwnAddress,
+} from "./devices-leave.ts";
 import { ownEntersTunnel, ownLeaves, ownLeavesUnmarked } from "./gateway-leaves.ts";
 import { namesLeave, namesReachGateway } from "./names.ts";
 import type { Family } from "./packet.ts";
@@ -23,7 +29,7 @@ import type { Walks } from "./walks.ts";
 
 /** Of the firewall, alone or with routing. */
 export const OF_BOTH: readonly Ask[] = [
-  ...[leavesDirectly, leavesByTunnel, leavesWithOwnAddress, ownLeaves, ownEntersTunnel],
+  ...[leavesDirectly, leavesByTunnel, leavesWithOwnAddress, homesCircle, ownLeaves, ownEntersTunnel],
   ...[reachesGateway, reachesTunnelAddress, sharesOwnAddress, comesIn],
   ...[namesLeave, namesReachGateway, possible, passesBetween, reachesOthers, reachesPage],
 ];
