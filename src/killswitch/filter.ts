@@ -234,10 +234,13 @@ function onCable(policy: Policy, lan: Lan): string[] {
   ];
 }
 
-/** What NAT has led back to a connection's sender leaves by another interface than the one that is seen here. */
+/**
+ * What NAT has led back to a connection's sender leaves by another interface than the one that is seen here. Only the
+ * gateway's own stays: Docker masquerades what programs here send to its bridge's address.
+ */
 function answersByLoopback(): string[] {
   return [
-    'oifname "lo" ct direction reply ct state established ct status snat drop comment "the gateway answers in nobody else\'s name"',
+    'oifname "lo" ct direction reply ct state established ct status snat fib daddr type != local drop comment "the gateway answers in nobody else\'s name"',
     'oifname "lo" accept comment "loopback"',
   ];
 }

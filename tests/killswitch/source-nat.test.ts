@@ -133,6 +133,36 @@ needsNamespaces.test.each(UNANSWERED)(
   PATIENCE_MS,
 );
 
+const DOCKERS = `table ip other {
+  chain nat { type nat hook postrouting priority srcnat; ip saddr 172.17.0.0/16 oifname != "docker0" masquerade; }
+}`;
+/** Prints what the program there answers. */
+const ASK_AT_BRIDGE = `
+  const at = { hostname: "172.17.0.1", port: 8123 };
+  Bun.listen({ ...at, socket: { open: (socket) => void socket.write("seen from " + socket.remoteAddress), data() {} } });
+  const data = (_, text) => { process.stdout.write(String(text)); process.exit(0); };
+  await Promise.race([Bun.connect({ ...at, socket: { data } }).then(() => new Promise(() => {})), Bun.sleep(5_000)]);
+  process.exit(0);`;
+
+needsNamespaces.test(
+  "a program on the gateway reaches another at the address of Docker's bridge, where Docker translates its connection",
+  () =>
+    inNamespace(async (host) => {
+      const bridge = [
+        "link add docker0 type bridge",
+        "link set docker0 up",
+        "address add 172.17.0.1/16 dev docker0",
+      ];
+      await host.run(["ip", "-batch", "-"], {
+        stdin: `${[...LINKS, "link set lo up", ...bridge].join("\n")}\n`,
+      });
+      await host.run(["nft", "-f", "-"], { stdin: DOCKERS });
+      await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.connected) });
+      expect(await host.run([process.execPath, "-e", ASK_AT_BRIDGE])).toBe("seen from 192.168.7.1");
+    }),
+  PATIENCE_MS,
+);
+
 async function errors(host: Host, table: "made" | "other" = "other"): Promise<number> {
   const listing = await host.run(["nft", "list", "chain", "inet", table, "count"]);
   return [...listing.matchAll(/counter packets (\d+)/g)].reduce(
