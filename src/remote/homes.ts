@@ -15,7 +15,15 @@ import type { InterfacePeer } from "../wireguard/interface.ts";
 import type { Admissions } from "./admissions.ts";
 import type { Decided, RemoteDevices } from "./devices.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { formatCode, type HomeCode, homePrefixesIn, isOfHome, newCodeId, parseCode } from "./home-code.ts";
+import {
+  formatCode,
+  type HomeCode,
+  homePrefixesIn,
+  isOfHome,
+  MAX_HOME_PREFIXES,
+  newCodeId,
+  parseCode,
+} from "./home-code.ts";
 import { HOMES, type Home, MAX_REACHED } from "./home-record.ts";
 import { exitKeys, freeKey, gatewayKey } from "./identity.ts";
 import { gatewayIn } from "./networks.ts";
@@ -76,6 +84,7 @@ export class Homes {
   /** Begins a link: the code is for the other home, whose answer comes back. */
   async add(name: string): Promise<NewHomeCode> {
     const access = this.deps.admissions.assertOn();
+    this.assertTold();
     const free = this.freeName(nameIn("name", name));
     // Its exit will have this name.
     if (this.deps.catalogue.server("custom", free) !== null) throw refused("name_exists", { name: free });
@@ -92,6 +101,7 @@ export class Homes {
   async take(text: string, name: string | null): Promise<NewHomeCode> {
     const code = parseCode(text);
     const access = this.deps.admissions.assertOn();
+    if (!code.isAnswer) this.assertTold();
     const home = code.isAnswer ? this.answered(code, name) : this.offered(code, name, access);
     this.assertApart(code);
     this.addServer(code, home.name);
@@ -226,6 +236,13 @@ export class Homes {
     }
   }
 
+  /** The other home would call the code invalid. */
+  private assertTold(): void {
+    const prefix = this.prefixes[MAX_HOME_PREFIXES];
+    const [max, count] = [MAX_HOME_PREFIXES, this.prefixes.length];
+    if (prefix !== undefined) throw refused("link_networks_many", { prefix, max, count });
+  }
+
   private codeOf(home: Pick<Home, "id" | "offered" | "exit" | "endpoint">): string {
     const { id, offered, exit } = home;
     const { wayIn, store, hostname, remote } = this.deps;
@@ -235,7 +252,8 @@ export class Homes {
     return formatCode({
       ...{ id, isAnswer: !offered, key: gatewayKey(store) ?? "", name: offered ? hostname : "" },
       endpoint: endpoint === null ? null : { host: endpoint.host, port: endpoint.port },
-      prefixes: this.prefixes,
+      // More may have come since the code was made, which is shown again.
+      prefixes: this.prefixes.slice(0, MAX_HOME_PREFIXES),
       exit:
         address === null || access === null
           ? null
@@ -281,7 +299,7 @@ export class Homes {
       name,
       state: public_key === null ? "waiting" : isAlive ? "up" : "down",
       error: this.faultOf(home),
-      code: offered && public_key !== null ? null : heard > 0 ? null : this.codeOf(home),
+      code: (offered && public_key !== null) || heard > 0 ? null : this.codeOf(home),
       public_key,
       endpoint,
       prefixes: [...prefixes],

@@ -9,6 +9,8 @@ export const refused = refusals({
       "the other home cannot leave here: its answer has not come yet, or this gateway knew no endpoint when the two were linked; to give it one, type on the gateway: sudo portcullis remote on --endpoint home.example.org, and link the two again",
     link_uncallable:
       "neither home knows an address at which the other can call it; on one of them, type: sudo portcullis remote on --endpoint home.example.org",
+    link_networks_many:
+      "a code tells {max} networks, and this home has {count}: {prefix} would be left out. Two homes that are linked tell each other those that may use the page; to close one, such as: portcullis network guests page off",
     own_key_lost: "the gateway's own key for remote access is lost: turn it on again",
     port_forwarded:
       "port {port} of the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} leads to a device; remove that forward first, or give another: --port",

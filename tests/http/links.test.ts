@@ -37,6 +37,24 @@ test("a home with addresses of this one's network is refused by name, and nothin
   expect(await links()).toEqual([]);
 });
 
+test("a home with more networks than a code tells makes none, and names the first that is left out", async () => {
+  await start("home.example.org");
+  expect((await home.send("POST", "/api/links", { name: "barn" })).status).toBe(200);
+  const more = Array.from({ length: 16 }, (_, at) => `172.20.${at}.1/24`);
+  home.host.links.get("lan0")?.addresses.push(...more);
+  await home.parts.tunnels.machine.checkNetwork();
+  const refused = [await home.send("POST", "/api/links", { name: "parents" }), await take(code())];
+  for (const { status, json } of refused)
+    expect([status, json.error]).toEqual([
+      500,
+      expect.stringMatching(
+        /^a code tells 16 networks, and this home has 17: [0-9.]+\.0\/24 would be left out/,
+      ),
+    ]);
+  // The code that was made before is still whole.
+  expect((await links()).map((link: { code: string }) => parseCode(link.code).prefixes.length)).toEqual([16]);
+});
+
 test("the first code makes a link, an answer completes the one that waits for it, and no other is taken", async () => {
   await start();
   expect((await take(code({ isAnswer: true }))).json.error).toStartWith("code: answers no link");
