@@ -10,7 +10,7 @@ import { Trouble } from "../../parts/trouble.tsx";
 /** What it is, and the command that turns it on: only root may, because strangers reach a port of the gateway then. */
 export function TurnedOff() {
   return (
-    <section class="card remote-words">
+    <section class="card words">
       <h2>{say("Remote access is off")}</h2>
       <p>
         {say(
@@ -43,7 +43,7 @@ export function WayIn({ status }: { status: RemoteStatus }) {
   const port = status.port ?? "";
   const isOpen = ways.some(({ state }) => state === "open");
   return (
-    <section class={`card remote-words tone-${error === null ? "protected" : "partly"}`}>
+    <section class={`card words tone-${error === null ? "protected" : "partly"}`}>
       <h2>
         {say(error === null ? "Remote access is on" : "Remote access is on, but no device can come in")}
       </h2>
