@@ -15,6 +15,7 @@ import {
 } from "../shared/verdict-texts.ts";
 import type { Status, TunnelRow } from "../tunnel/schema.ts";
 import type { Connection } from "./connection.ts";
+import { placeText } from "./country.ts";
 import { targetsOf } from "./destination.ts";
 import { timeOf } from "./format.ts";
 import { say } from "./language.ts";
@@ -65,7 +66,8 @@ export function sentenceOf(known: Known): Sentence {
       help: null,
     };
   if (status === null) return served ?? ASKING;
-  const tunnels = known.tunnels?.map((row) => (row.name === "main" ? newest(row, status) : row)) ?? null;
+  const rows = known.tunnels?.map((row) => (row.name === "main" ? newest(row, status) : row));
+  const tunnels = rows?.map(inTheirWords) ?? null;
   const facts = { killswitch: killSwitchIn(known, status), tunnels, devices: devicesIn(known) };
   const verdict = verdictOf<TunnelRow>(facts);
   const unread = known.killswitch === null ? known.unread : known.unlisted;
@@ -84,6 +86,11 @@ export function sentenceOf(known: Known): Sentence {
 function newest(main: TunnelRow, { state, unanswered, carrying }: Status): TunnelRow {
   const { carrying: _, ...rest } = main;
   return { ...rest, state, unanswered, ...(carrying !== undefined && { carrying }) };
+}
+
+/** The country that it should lead to is in the reader's language, as that of the server is. */
+function inTheirWords(row: TunnelRow): TunnelRow {
+  return row.wanted === null ? row : { ...row, wanted: placeText(row.wanted) };
 }
 
 const ASKING: Sentence = {
@@ -123,7 +130,7 @@ function aroundIn({ killswitch, destinations, network }: Known, status: Status):
 
 /** Where a tunnel should lead; null if nowhere. */
 export function targetOf(row: TunnelRow): string | null {
-  const target = toldTarget(row);
+  const target = toldTarget(inTheirWords(row));
   return target === null ? null : textOf(target);
 }
 

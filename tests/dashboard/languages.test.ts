@@ -51,6 +51,9 @@ function sentencesOf(code: string, name = "sentences"): Readonly<Record<string, 
   return JSON.parse(readFileSync(path, "utf8"));
 }
 
+/** The country of the server, and what was asked for. */
+const countryOf = (code: string) => new Intl.DisplayNames([code], { type: "region" }).of("SE");
+
 const langOf = (tab: Tab) => tab.page.evaluate("document.documentElement.lang");
 
 for (const { code } of LANGUAGES)
@@ -61,6 +64,8 @@ for (const { code } of LANGUAGES)
       const tab = await open(`${code}-XX`, "en");
       for (const [view, title] of Object.entries(VIEWS)) {
         await look(tab, view, said(code, title));
+        if (view === "tunnels")
+          await tab.shows("main", new RegExp(`Gothenburg.*${countryOf(code)}.*${countryOf(code)}`));
         expect({ view, barriers: await tab.barriers([{ width: 360, scheme: "light" }]) }).toEqual({
           view,
           barriers: [],

@@ -8,6 +8,7 @@ import { useAction } from "../../action.ts";
 import { connectedSince, knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { inItsWords } from "../../codes.ts";
+import { placeText } from "../../country.ts";
 import { titleOf } from "../../exit.ts";
 import { movedBy, movedText } from "../../exit-order.ts";
 import { agoOf, bytesOf, rateOf, someOf, timeOf } from "../../format.ts";
@@ -78,7 +79,7 @@ function SentenceAbout({ row }: { row: TunnelRow }) {
       ) : (
         <Say
           message="<strong>Connected</strong> to {place}, the nearest found in {wanted}"
-          parts={{ place, wanted }}
+          parts={{ place, wanted: placeText(wanted ?? "") }}
         />
       );
     case "connecting":
