@@ -1,4 +1,12 @@
-import { type Address, parseAddress } from "../base/address.ts";
+import {
+  type Address,
+  addressOf,
+  familyOf,
+  lengthOf,
+  networkOf,
+  type Prefix,
+  parseAddress,
+} from "../base/address.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import type { Host } from "../system/host.ts";
 import { listNft } from "../system/nft.ts";
@@ -43,8 +51,13 @@ const NOTED_SECONDS = 600;
 /** MAC addresses can be invented. Beyond this number they are not noted, and have no limit. */
 const MAX_NOTED = 256;
 const MAX_DEVICES = 65_535;
-/** More than remote devices can have addresses of a family. */
+/** No fewer than remote devices can have addresses of a family, and other homes networks. */
 const MAX_REMOTE = 256;
+/** All bits of an address, of which a network takes the first. */
+const ALL_BITS = {
+  4: "255.255.255.255/32",
+  6: "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff/128",
+} as Readonly<Record<4 | 6, Prefix>>;
 
 /** The sets of devices that were refused something, and what it was. */
 const REFUSED = {
@@ -66,6 +79,8 @@ export interface Limits extends OwnPorts {
   most: number;
   /** How many there can be of all. */
   places: number;
+  /** The networks of other homes, whose packets come by the interface of remote devices. */
+  homes?: readonly Prefix[];
 }
 
 /** How many connections one device may have in a connection table of this size. */
@@ -77,21 +92,48 @@ export function mostConnections(places: number): number {
  * The table in text for `nft -f -`. Loading it again keeps the elements of its sets, and so what was counted. NAT chains
  * see the first packet of each connection only. A network behind another router counts as its router; what is led to a
  * device from outside counts by the device's address. A remote device counts by its own addresses, which WireGuard
- * has proven.
+ * has proven, and another home by its network: its addresses would take all places of remote devices.
  */
-export function boundsFor({ most, places, remote, ports }: Limits): string {
+export function boundsFor({ most, places, remote, ports, homes = [] }: Limits): string {
   const counted = (key: string) => `{ ${key} ct count over ${most} }`;
   const limited = (key: string, { perSecond, burst }: typeof STARTS) =>
     `{ ${key} limit rate over ${perSecond}/second burst ${burst} packets }`;
   const divided = (key: string, part: number) =>
     `{ ${key}numgen inc mod ${PARTS} ct count over ${Math.ceil((places * part) / PARTS)} }`;
   const byInterface = `add @interfaces ${divided("iif . ", OF_INTERFACE)}`;
-  const remoteRules = (["ip saddr", "ip6 saddr"] as const)
-    .flatMap((source, at) => {
-      const [family, which, from] = [at === 0 ? 4 : 6, at === 0 ? "" : ", IPv6", `iifname "${remote}"`];
+  const remoteRules = ([4, 6] as const)
+    .flatMap((family) => {
+      const source = family === 4 ? "ip saddr" : "ip6 saddr";
+      const from = `iifname "${remote}"`;
+      const [own, which] = [homes.filter((home) => familyOf(home) === family), family === 4 ? "" : ", IPv6"];
+      const limits = (
+        match: string,
+        key: string,
+        sets: readonly [string, string],
+        to: string,
+        who: string,
+      ) => [
+        `${match} update @${sets[0]} ${limited(key, STARTS)} goto ${to} comment "connections that ${who} begins${which}"`,
+        `${match} add @${sets[1]} ${counted(key)} goto ${to} comment "connections that ${who} has${which}"`,
+      ];
+      const devices = own.length === 0 ? from : `${from} ${source} != { ${own.join(", ")} }`;
       return [
-        `${from} update @remote_starts_${family} ${limited(source, STARTS)} goto refuse_remote comment "connections that a remote device begins${which}"`,
-        `${from} add @remote_${family} ${counted(source)} goto refuse_remote comment "connections that a remote device has${which}"`,
+        ...own.flatMap((home) =>
+          limits(
+            `${from} ${source} ${home}`,
+            `${source} & ${maskOf(home)}`,
+            [`home_starts_${family}`, `homes_${family}`],
+            "refuse_all",
+            "another home",
+          ),
+        ),
+        ...limits(
+          devices,
+          source,
+          [`remote_starts_${family}`, `remote_${family}`],
+          "refuse_remote",
+          "a remote device",
+        ),
       ];
     })
     .map((rule) => (remote === null ? "" : `    ${rule}\n`))
@@ -106,9 +148,13 @@ ${counters("interfaces", "iface_index . mark", PARTS * MAX_INTERFACES)}
 ${counters("everything", "mark", PARTS)}
 ${counters("remote_4", "ipv4_addr", MAX_REMOTE)}
 ${counters("remote_6", "ipv6_addr", MAX_REMOTE)}
+${counters("homes_4", "ipv4_addr", MAX_REMOTE)}
+${counters("homes_6", "ipv6_addr", MAX_REMOTE)}
 ${passing("starts", "ether_addr", 60, MAX_DEVICES)}
 ${passing("remote_starts_4", "ipv4_addr", 60, MAX_REMOTE)}
 ${passing("remote_starts_6", "ipv6_addr", 60, MAX_REMOTE)}
+${passing("home_starts_4", "ipv4_addr", 60, MAX_REMOTE)}
+${passing("home_starts_6", "ipv6_addr", 60, MAX_REMOTE)}
 ${passing("solicitors", "ether_addr", 60, MAX_DEVICES)}
 ${passing(REFUSED.connections, "ether_addr", NOTED_SECONDS, MAX_NOTED)}
 ${passing(REFUSED.solicitations, "ether_addr", NOTED_SECONDS, MAX_NOTED)}
@@ -161,6 +207,10 @@ ${remoteRules}    tcp dport { ${ports.join(", ")} } fib daddr type local accept
 
 ${ownPortsPart({ ports, remote })}}
 `;
+}
+
+function maskOf(prefix: Prefix): Address {
+  return addressOf(networkOf(ALL_BITS[familyOf(prefix)], lengthOf(prefix)));
 }
 
 function counters(name: string, type: string, size = MAX_DEVICES): string {

@@ -1,3 +1,4 @@
+import type { Prefix } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
 import { nextBeat } from "../base/beat.ts";
 import { messageOf } from "../base/errors.ts";
@@ -47,6 +48,7 @@ export class ConntrackGuard {
   /** Before that, nothing is loaded. */
   private isWatched = false;
   private remote: string | null = null;
+  private homes: readonly Prefix[] = [];
   /** One load after another, so that the last one wins. */
   private readonly loads = new Queue();
   private readonly table: OwnTable<string>;
@@ -79,10 +81,11 @@ export class ConntrackGuard {
     if (this.isWatched) await this.loads.add(async () => this.table.check(await this.text()));
   }
 
-  /** Limits devices that come in by this interface too; null while none may. */
-  async limitRemote(link: string | null): Promise<void> {
-    if (link === this.remote) return;
+  /** Limits devices and other homes that come in by this interface too; null while none may. */
+  async limitRemote(link: string | null, homes: readonly Prefix[] = []): Promise<void> {
+    if (link === this.remote && Bun.deepEquals(homes, this.homes)) return;
     this.remote = link;
+    this.homes = homes;
     if (this.isWatched) await this.load();
   }
 
@@ -105,7 +108,7 @@ export class ConntrackGuard {
     const places = (await this.read(ALL)) ?? USUAL_PLACES;
     return boundsFor({
       ...{ most: mostConnections(places), places },
-      ...{ ports: this.deps.ports, remote: this.remote },
+      ...{ ports: this.deps.ports, remote: this.remote, homes: this.homes },
     });
   }
 

@@ -21,7 +21,7 @@ interface Deps {
   remote: RemoteDevices;
   wayIn: { readonly mtu: number };
   homes: Pick<HomeEndpoints, "addressOf">;
-  bounds: { limitRemote(link: string | null): Promise<void> };
+  bounds: { limitRemote(link: string | null, homes: readonly Prefix[]): Promise<void> };
   events: Pick<Bus<RemoteEvents>, "subscribe">;
   /** The program that provides WireGuard interfaces if the kernel does not. */
   userspace: string;
@@ -49,7 +49,8 @@ export class RemoteInterface {
     this.isSettling = true;
     try {
       const wanted = remote.access?.on === true ? this.wanted(remote.access) : null;
-      await bounds.limitRemote(wanted === null ? null : this.link.name);
+      const ofHomes = linkedIn(remote.homes).flatMap(({ prefixes }) => prefixes);
+      await bounds.limitRemote(wanted === null ? null : this.link.name, ofHomes);
       if (wanted === null) await this.link.close();
       else if (await this.link.apply(wanted)) await killSwitch.restoreRoutes();
       this.fault = null;

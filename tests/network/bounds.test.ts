@@ -3,7 +3,10 @@ import type { AlertCode } from "../../src/base/alert.ts";
 import { ConntrackGuard } from "../../src/network/bounds.ts";
 import { boundsFor, mostConnections } from "../../src/network/bounds-table.ts";
 import { applySysctls, roomFor } from "../../src/network/sysctls.ts";
+import { cidrs } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
+import { needsNamespaces } from "../fast.ts";
+import { inNamespace } from "../killswitch/namespace.ts";
 
 const GIB = 1_073_741_824;
 const MAX = "/proc/sys/net/netfilter/nf_conntrack_max";
@@ -104,6 +107,26 @@ test("remote devices have bounds while they may come in, and these are made agai
   await bounds.check();
   expect([loaded.length, last()]).toEqual([4, rules]);
 });
+
+needsNamespaces.test(
+  "another home counts by its network, and takes no place of a remote device",
+  async () => {
+    const homes = cidrs("192.168.66.0/24", "fd00:66::/64");
+    const limits = { most: 8_192, places: 65_536, ports: [5000], remote: "wgr" };
+    const rules = boundsFor({ ...limits, homes });
+    const counting = rules.split("\n").filter((line) => /@(remote|homes)_4/.test(line));
+    expect(counting.map((line) => line.trim().replace(/ goto.*/, ""))).toEqual([
+      'iifname "wgr" ip saddr 192.168.66.0/24 add @homes_4 { ip saddr & 255.255.255.0 ct count over 8192 }',
+      'iifname "wgr" ip saddr != { 192.168.66.0/24 } add @remote_4 { ip saddr ct count over 8192 }',
+    ]);
+    await inNamespace(async (kernel) => {
+      await kernel.run(["nft", "-f", "-"], { stdin: rules });
+      // The same again keeps what is counted, and so does a home that goes.
+      await kernel.run(["nft", "-f", "-"], { stdin: rules });
+      await kernel.run(["nft", "-f", "-"], { stdin: boundsFor(limits) });
+    });
+  },
+);
 
 test("what a device has of the gateway's own ports is bounded too, and is made again when it is gone", async () => {
   const rules = boundsFor({ most: 8_192, places: 65_536, ports: [5000, 5443], remote: null });
