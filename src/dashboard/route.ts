@@ -22,6 +22,8 @@ function useHash(part: (hash: string) => string): string {
   useEffect(() => {
     const change = () => setValue(part(location.hash));
     addEventListener("hashchange", change);
+    // It may have changed between the first drawing and this.
+    change();
     return () => removeEventListener("hashchange", change);
   }, [part]);
   return value;

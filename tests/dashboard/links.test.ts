@@ -72,6 +72,23 @@ test(
   TIMEOUT_MS,
 );
 
+/** Goes to Devices as soon as the page is drawn; the event comes before the page listens. */
+const AT_ONCE = `addEventListener("hashchange", (event) => event.stopImmediatePropagation(), { once: true });
+new MutationObserver((_, self) => {
+  if (document.querySelector(".navigation .brand") === null) return;
+  self.disconnect();
+  location.hash = "#/devices";
+}).observe(document, { childList: true, subtree: true })`;
+
+test(
+  "an address that changes in the moment in which the page is first drawn leads there",
+  async () => {
+    const tab = await rig.browser.open(rig.url, PHONE, AT_ONCE);
+    await tab.shows("main h1", "Devices");
+  },
+  TIMEOUT_MS,
+);
+
 test(
   "an address that somebody has kept opens its view at once, in its entry and tab",
   async () => {
