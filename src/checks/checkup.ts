@@ -80,7 +80,7 @@ export interface Surroundings {
   https: Pick<Https, "status"> | null;
   tokens: Pick<Tokens, "list"> | null;
   forwards: Pick<Forwards, "list"> | null;
-  remoteAccess: Pick<RemoteAccess, "links" | "status"> | null;
+  remoteAccess: Pick<RemoteAccess, "circles" | "links" | "status"> | null;
   fairQueues: Pick<FairQueues, "line" | "missing"> | null;
   devices?: { networks: Pick<LanNetworks, "list"> };
   /** The listener, if a service runs. */
@@ -214,7 +214,8 @@ export class Checkup {
       item("forwards", async () => forwardsFinding((await forwards?.list()) ?? [])),
       item("remote", async () => {
         if (remoteAccess === null) return null;
-        return remoteFinding(await remoteAccess.status(), (await remoteAccess.links()).links);
+        const { links } = await remoteAccess.links();
+        return remoteFinding(await remoteAccess.status(), links, remoteAccess.circles);
       }),
       item("access", () => tokens && accessFinding(settings.auth, tokens.list())),
       item("https", () => https && httpsFinding(https.status(), settings, host.now())),

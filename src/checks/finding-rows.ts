@@ -368,6 +368,10 @@ export const FINDINGS = {
     text: "the gateway of {home} was heard before, and is silent now",
     advice: "See if it has power and internet, and if remote access is on there.",
   },
+  remote_link_circle: {
+    text: "what {home} sends to the internet from here is refused: its exit, {tunnel}, leads to a home, and packets could go in a circle",
+    advice: "Give it another exit: portcullis device {home} exit blocked",
+  },
   access_write: { text: `changes need a token; ${TOKENS}` },
   access_all: { text: `everything needs a token; ${TOKENS}` },
   access_read_only: {

@@ -1,4 +1,5 @@
 import { ROUTER_PROTOCOLS } from "../port-mapping/router-protocols.ts";
+import type { HomeCircle } from "../remote/homes.ts";
 import type { HomeLink, RemoteStatus } from "../remote/schema.ts";
 import { type Finding, fault, ok, warning } from "./finding.ts";
 
@@ -11,10 +12,11 @@ type Link = Pick<HomeLink, "name" | "state" | "error" | "endpoint" | "latest_han
 export function remoteFinding(
   { on, endpoint, error, ways, by_hand, devices }: RemoteStatus,
   links: readonly Link[] = [],
+  circles: readonly HomeCircle[] = [],
 ): Finding | null {
   if (!on) return null;
   const onlyCalls = devices.length === 0 && links.length > 0 && links.every((link) => link.endpoint !== null);
-  const inLinks = linksFinding(links);
+  const inLinks = linksFinding(links, circles);
   if (onlyCalls) return inLinks;
   const enter = { port: by_hand?.port ?? 0, to: by_hand?.to ?? "unknown", to_port: by_hand?.to_port ?? 0 };
   if (error !== null) return fault("remote_closed", { reason: error, ...enter });
@@ -34,10 +36,11 @@ export function remoteFinding(
 }
 
 /** The first link by which nothing passes. One that was never heard may still wait for its code. */
-function linksFinding(links: readonly Link[]): Finding | null {
+function linksFinding(links: readonly Link[], [circle]: readonly HomeCircle[]): Finding | null {
   const closed = links.find(({ error }) => error !== null);
   if (closed !== undefined)
     return warning("remote_link_closed", { home: closed.name, reason: closed.error ?? "" });
+  if (circle !== undefined) return warning("remote_link_circle", { ...circle });
   const silent = links.find((link) => link.state === "down" && link.latest_handshake !== null);
   return silent === undefined ? null : warning("remote_link_silent", { home: silent.name });
 }

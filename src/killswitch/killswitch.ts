@@ -13,6 +13,7 @@ import type { Host } from "../system/host.ts";
 import { Connections } from "./connections.ts";
 import { foreignRoutes, removeRoutes } from "./foreign-routes.ts";
 import { bypassIn } from "./foreign-rule.ts";
+import { leadsToHome } from "./homes.ts";
 import { OWN_NUMBERS, ruleDifferences } from "./kernel-rules.ts";
 import { LoadedLayers } from "./loaded-layers.ts";
 import type { Progress } from "./loaded-table.ts";
@@ -120,6 +121,12 @@ export class KillSwitch {
   /** How remote devices come in; null while none may. */
   get remote(): Remote | null {
     return this.wanted?.policy.remote ?? null;
+  }
+
+  /** Whether a tunnel with this name leads to another home now. */
+  leadsToHome(tunnel: string): boolean {
+    const policy = this.wanted?.policy;
+    return policy !== undefined && tunnelsOf(tunnel, policy).some((each) => leadsToHome(each, policy.remote));
   }
 
   /** Where a network behind another router is: by which interfaces, and what else has its addresses. */

@@ -22,7 +22,7 @@ import { accessFor } from "./choice.ts";
 import type { Decided, RemoteDevices, RemoteEvents } from "./devices.ts";
 import { HomeEndpoints } from "./home-endpoints.ts";
 import { linkedIn } from "./home-record.ts";
-import { Homes } from "./homes.ts";
+import { type HomeCircle, Homes } from "./homes.ts";
 import { gatewayKey } from "./identity.ts";
 import { InboundAlert } from "./inbound-alert.ts";
 import { InboundPath } from "./inbound-path.ts";
@@ -158,6 +158,10 @@ export class RemoteAccess {
 
   links(): Promise<HomeLinks> {
     return this.homes.list();
+  }
+
+  get circles(): HomeCircle[] {
+    return this.homes.circles;
   }
 
   /** Begins a link to another home. */

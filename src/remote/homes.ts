@@ -50,6 +50,12 @@ interface Deps {
   alarm: Alarm;
 }
 
+/** Another home that would leave here by a tunnel to a home. */
+export interface HomeCircle {
+  home: string;
+  tunnel: string;
+}
+
 /** WireGuard begins anew by then while packets pass, and its keepalives do. */
 const ALIVE_MS = 180_000;
 
@@ -79,6 +85,16 @@ export class Homes {
     const { remote, peers: ask } = this.deps;
     const peers = remote.homes.length === 0 ? [] : await ask();
     return { links: this.deps.remote.homes.map((home) => this.rowOf(home, peers)) };
+  }
+
+  /** The homes whose packets are refused because their exit leads to a home. */
+  get circles(): HomeCircle[] {
+    const { killSwitch, remote } = this.deps;
+    return remote.homes.flatMap(({ name, exit }) => {
+      const device = killSwitch.remote?.devices.find(({ id }) => id === exit?.id);
+      const tunnel = device?.exit.to === "tunnel" ? device.exit.name : null;
+      return tunnel !== null && killSwitch.leadsToHome(tunnel) ? [{ home: name, tunnel }] : [];
+    });
   }
 
   /** Begins a link: the code is for the other home, whose answer comes back. */

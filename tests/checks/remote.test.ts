@@ -74,3 +74,11 @@ test("another home by which nothing passes is named with its reason, and one tha
     "nothing passes to or from parents: the network is taken",
   );
 });
+
+test("a home whose exit here leads to a home is told, with what to change", () => {
+  expect(remoteFinding(ON, [PARENTS], [{ home: "parents", tunnel: "main" }])).toMatchObject({
+    result: "warning",
+    found: expect.stringMatching(/^what parents sends to the internet from here is refused: its exit, main,/),
+    advice: "Give it another exit: portcullis device parents exit blocked",
+  });
+});

@@ -119,6 +119,12 @@ test("both homes may leave by each other at once, by servers whose keys the code
     { name: "cabin", exit: true },
     { name: "barn", exit: false },
   ]);
+
+  // The cabin's exit is the default one, which is a tunnel to the cabin from here on.
+  expect(home.parts.remoteAccess.circles).toEqual([]);
+  await home.send("POST", "/api/provider/custom");
+  expect(await home.send("POST", "/api/connect", { server: "cabin" })).toMatchObject({ status: 200 });
+  expect(home.parts.remoteAccess.circles).toEqual([{ home: "cabin", tunnel: "main" }]);
 });
 
 test("a home whose exit has an address that is here, or a network of them, is refused, and nothing changes", async () => {
