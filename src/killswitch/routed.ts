@@ -1,6 +1,5 @@
 import {
   type Address,
-  addressOf,
   contains,
   isWithin,
   lengthOf,
