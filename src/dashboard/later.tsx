@@ -7,29 +7,37 @@ import type * as Views from "./views/others.ts";
 
 const views = signal<typeof Views | null>(null);
 
+/** Whether the gateway has been away since the script could not be had, and is there again. */
+const isBack = signal(false);
+let isWatched = false;
+
 /** Reads the script of the views that are opened later; once it is there, they open at once. */
 export async function loadViews(): Promise<void> {
   try {
     views.value ??= await import("./views/others.ts");
   } catch (error) {
-    reloadAfterLoss();
+    watchForReturn();
     throw error;
   }
 }
 
-let isReloading = false;
-
-/**
- * A browser never asks again for a script that it could not have. If that was because the gateway was starting again, the
- * page loads itself once the gateway is back. Without a loss it does not: the script is gone, and would be the next time.
- */
-function reloadAfterLoss(): void {
-  if (isReloading) return;
-  isReloading = true;
+function watchForReturn(): void {
+  if (isWatched) return;
+  isWatched = true;
   let wasLost = false;
   connection.subscribe(({ name }) => {
     wasLost ||= name === "lost";
-    if (wasLost && name === "live") location.reload();
+    if (wasLost && name === "live") isBack.value = true;
+  });
+}
+
+/**
+ * A browser never asks again for a script that it could not have. If that was because the gateway was starting again, a
+ * page that needs it loads itself. Otherwise it does not: the script is gone, and would be the next time.
+ */
+function reloadOnceBack(): void {
+  isBack.subscribe((back) => {
+    if (back) location.reload();
   });
 }
 
@@ -39,7 +47,12 @@ export function later<Props extends object = object>(
 ): ComponentType<Props> {
   return function Later(props) {
     const [fault, setFault] = useState<unknown>(null);
-    useEffect(() => void loadViews().catch(setFault), []);
+    useEffect(() => {
+      loadViews().catch((error) => {
+        reloadOnceBack();
+        setFault(error);
+      });
+    }, []);
     // After an upgrade the gateway has another script: `Guard` says so.
     if (fault !== null) throw fault;
     if (views.value === null) return <Pending of={{ state: "loading" }} />;
