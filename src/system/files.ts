@@ -15,7 +15,7 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
-import { chmod, writeFile } from "node:fs/promises";
+import { chmod, rename, rm, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import { promisify } from "node:util";
 
@@ -45,9 +45,9 @@ export async function placeBytesBehind(
     // Both have ended by the time that the next one writes the same file.
     for (const outcome of await Promise.allSettled([writtenBehind(fresh, bytes, mode), ready]))
       if (outcome.status === "rejected") throw outcome.reason;
-    renameSync(fresh, path);
+    await rename(fresh, path);
   } catch (error) {
-    rmSync(fresh, { force: true });
+    await rm(fresh, { force: true });
     throw error;
   }
   await syncBehind(dirname(path));
