@@ -32,8 +32,9 @@ function watchForReturn(): void {
 }
 
 /**
- * A browser never asks again for a script that it could not have. If that was because the gateway was starting again, a
- * page that needs it loads itself. Otherwise it does not: the script is gone, and would be the next time.
+ * A view that shows a fault does not ask again, and not every browser asks twice for a module that it could not have. If
+ * that was because the gateway was starting again, a page that needs it loads itself. Otherwise it does not: the script is
+ * gone, and would be the next time.
  */
 function reloadOnceBack(): void {
   isBack.subscribe((back) => {

@@ -17,5 +17,5 @@ if (page !== null) {
   render(<Shell entries={ENTRIES} />, page);
 }
 void loadSentences();
-// After the first answers, which it would hold up. What was not had now is asked for again when a view is opened.
+// After the first answers, which it would hold up. What was not had now is asked for again when a view is opened, where the browser does.
 setTimeout(() => loadViews().catch(() => {}), LATER_MS);

@@ -121,23 +121,33 @@ test(
   TIMEOUT_MS,
 );
 
+/** A tab that gets no file of which the address has `part`, until `returns` is called: a status, or a closed port. */
+async function tabWithout(part: string, status: 404 | null): Promise<{ tab: Tab; returns: () => void }> {
+  const tab = await rig.browser.open("about:blank");
+  await tab.page.setRequestInterception(true);
+  let isGone = true;
+  tab.page.on("request", (request) => {
+    if (!isGone || !request.url().includes(part)) void request.continue();
+    else if (status === null) void request.abort("connectionrefused");
+    else void request.respond({ status, body: "" });
+  });
+  const returns = () => {
+    isGone = false;
+  };
+  return { tab, returns };
+}
+const OTHER_VIEWS = "/others-";
+
 test(
   "if a file of the page is gone, as in the moment of an upgrade, it says that it is to be loaded again",
   async () => {
-    const tab = await rig.browser.open("about:blank");
-    await tab.page.setRequestInterception(true);
-    let isGone = true;
-    tab.page.on("request", (request) =>
-      isGone && request.url().endsWith(".js")
-        ? void request.respond({ status: 404, body: "" })
-        : void request.continue(),
-    );
+    const { tab, returns } = await tabWithout(".js", 404);
     await tab.page.goto(rig.url);
     // What the gateway has written into the page is true for a moment.
     await tab.shows(".state h1", "Protected");
     await tab.shows("#page", "If it does not appear, load it again.");
     await tab.shows(".state h1", /^$/);
-    isGone = false;
+    returns();
     await tab.page.reload();
     await tab.shows(".state h1", "Protected");
     expect(await tab.text("#page")).not.toContain("load it again");
@@ -148,14 +158,7 @@ test(
 test(
   "if the script of the other views is gone, Home works, and a view says that it is to be loaded again",
   async () => {
-    const tab = await rig.browser.open("about:blank");
-    await tab.page.setRequestInterception(true);
-    let isGone = true;
-    tab.page.on("request", (request) =>
-      isGone && request.url().includes("/others-")
-        ? void request.respond({ status: 404, body: "" })
-        : void request.continue(),
-    );
+    const { tab, returns } = await tabWithout(OTHER_VIEWS, 404);
     await tab.page.goto(rig.url);
     await tab.shows(".state h1", "Protected");
     await tab.click("Remote");
@@ -163,7 +166,7 @@ test(
       "main section[role=alert]",
       "The gateway may have been upgraded since this page was loaded.",
     );
-    isGone = false;
+    returns();
     await Promise.all([tab.page.waitForNavigation(), tab.page.click("main section[role=alert] button")]);
     await tab.shows("main h1", "Remote");
   },
@@ -173,18 +176,31 @@ test(
 test(
   "a view whose script could not be had while the service started again is there once the service is",
   async () => {
-    const tab = await rig.browser.open("about:blank");
-    await tab.page.setRequestInterception(true);
-    let isStarting = true;
-    tab.page.on("request", (request) =>
-      isStarting && request.url().includes("/others-")
-        ? void request.abort("connectionrefused")
-        : void request.continue(),
-    );
+    const { tab, returns } = await tabWithout(OTHER_VIEWS, null);
     await tab.page.goto(`${rig.url}#/remote`);
     await tab.shows("main section[role=alert]", "This cannot be shown");
-    isStarting = false;
+    returns();
     await rig.gateway.restart();
+    await tab.shows("main h1", "Remote");
+  },
+  TIMEOUT_MS,
+);
+
+test(
+  "Home stays as it is when the service has started again, and the script is there for a view that needs it",
+  async () => {
+    const { tab, returns } = await tabWithout(OTHER_VIEWS, null);
+    const isRefused = tab.page.waitForRequest((request) => request.url().includes(OTHER_VIEWS));
+    await tab.page.goto(rig.url);
+    await isRefused;
+    await tab.page.evaluate("window.isSame = true");
+    returns();
+    await rig.gateway.kill("SIGKILL");
+    await tab.shows(".state h1", "No answer");
+    await rig.gateway.start();
+    await tab.shows(".state h1", "Protected");
+    expect(await tab.page.evaluate("window.isSame")).toBe(true);
+    await tab.click("Remote");
     await tab.shows("main h1", "Remote");
   },
   TIMEOUT_MS,
