@@ -1,6 +1,6 @@
 /**
- * Calls during a reading share the next one, so that no answer is older than its request. With `restMs`, a reading begins
- * only so long after the one before it.
+ * Calls during a reading share the next one, so that no answer is older than its request. With `restMs`, a reading begins at
+ * the earliest that many milliseconds after the end of the one before it.
  */
 export function shared<T>(read: () => Promise<T>, restMs = 0): () => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();

@@ -49,7 +49,7 @@ export const FINDINGS = {
   networks: {
     text: "{exits}; {open, select, none {nothing passes between them} other {{open} reach each other}}{closed, select, none {} other {; without the gateway's page: {closed}}}",
   },
-  mesh: { text: "{meshes}: their devices leave by exits only" },
+  mesh: { text: "{meshes}: their devices reach the internet only by an exit" },
   mesh_missing: {
     text: "{link} is not there, or has no address that tells those of its devices",
     advice: "Start the mesh, or correct the setting --mesh.",

@@ -235,8 +235,8 @@ function onCable(policy: Policy, lan: Lan): string[] {
 }
 
 /**
- * What NAT has led back to a connection's sender leaves by another interface than the one that is seen here. Only the
- * gateway's own stays: Docker masquerades what programs here send to its bridge's address.
+ * A reply that NAT sends on to another host is seen here as one for the loopback, and leaves by another interface, so it
+ * is dropped. A reply for the gateway itself passes: Docker masquerades what programs here send to its bridge's address.
  */
 function answersByLoopback(): string[] {
   return [

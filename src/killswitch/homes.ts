@@ -52,8 +52,8 @@ export function fromHomesChains(policy: Policy): string[] {
 }
 
 /**
- * Ahead of all that accepts known connections. Two homes that leave by each other would pass each packet back and forth,
- * and three in a circle, of which no gateway knows.
+ * Must stand ahead of the rules that accept known connections. Two homes that have each other as their exit would pass
+ * each packet back and forth. So would three in a circle, and none of them knows the exits of the other two.
  */
 export function keepFromCircling({ remote, carrying }: Policy): string[] {
   const toHomes = carrying.filter((tunnel) => leadsToHome(tunnel, remote));

@@ -37,12 +37,12 @@ interface Deps {
 }
 
 /** The page, which has a verdict, may be asked for as often as anyone likes: the kernel is not read for each request. */
-const LOOK_REST_MS = 100;
+const PAGE_REST_MS = 100;
 
 /** What the gateway reports about itself and its tunnels. Reading the kernel's state may start programs. */
 export class Overview {
   private readonly seen = shared(() => this.seenIn());
-  private readonly looked = shared(() => this.seenIn(), LOOK_REST_MS);
+  private readonly seenForPage = shared(() => this.seenIn(), PAGE_REST_MS);
   readonly status = async () => (await this.seen()).status;
   /** `main` first, then by name. */
   readonly rows = shared(() => Promise.all(this.deps.tunnels.all().map((tunnel) => this.rowOf(tunnel))));
@@ -106,7 +106,7 @@ export class Overview {
 
   /** The verdict, and its tone; null while it is not known. */
   async verdict(voice: Voice): Promise<(Verdict & { tone: Tone }) | null> {
-    const seen = await this.looked().catch(() => null);
+    const seen = await this.seenForPage().catch(() => null);
     if (seen === null) return null;
     const verdict = seen.verdictIn(voice);
     return verdict.name === "unknown" ? null : { ...verdict, tone: seen.tone };
