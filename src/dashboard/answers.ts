@@ -5,7 +5,7 @@ import type { TunnelRow } from "../tunnel/schema.ts";
 import { ApiError } from "./api.ts";
 import { placeText } from "./country.ts";
 import { say } from "./language.ts";
-import { type Answers, answerOf, askedFor, connection, type Loaded, type Resource } from "./store.ts";
+import { type Answers, answerOf, askedFor, connection, isLost, type Loaded, type Resource } from "./store.ts";
 import { readTogether } from "./together.ts";
 
 /** Between the end of a read and the next of the same: a burst of events costs one read a second. */
@@ -15,8 +15,13 @@ const FAILED_PAUSE_MS = 3_000;
 
 /** How many components show each answer. */
 const users = new Map<Resource, number>();
-/** The reads under way; true if something has changed since one began. */
-const reading = new Map<Resource, boolean>();
+/** The reads under way, with the pause after each. */
+const reading = new Map<Resource, Read>();
+
+interface Read {
+  /** Something has changed since it began. */
+  isStale: boolean;
+}
 
 /** The latest read of each answer, while it is under way; `done` says whether it was read. */
 const under = new Map<Resource, { ending: AbortController; done: Promise<boolean> }>();
@@ -77,26 +82,32 @@ export function faultOf(answer: Loaded<unknown>): string | null {
 
 /** Reads an answer again. There is one read at a time; a change during it, or soon after, makes another one follow. */
 export async function refresh(name: Resource): Promise<void> {
-  if (reading.has(name)) {
-    reading.set(name, true);
+  const read = reading.get(name);
+  if (read !== undefined) {
+    read.isStale = true;
     return;
   }
-  reading.set(name, false);
+  reading.set(name, { isStale: false });
   await heard.promise;
-  reading.set(name, false);
-  // The status comes by the socket.
-  const isRead = name === "status" || (await load(name));
-  void followUp(name, isRead);
+  await readNow(name, PAUSE_MS);
 }
 
-async function followUp(name: Resource, isRead: boolean): Promise<void> {
-  const pause = name === "checks" ? CHECKS_KEPT_MS : isRead ? PAUSE_MS : FAILED_PAUSE_MS;
+async function readNow(name: Resource, pauseMs: number): Promise<void> {
+  const read: Read = { isStale: false };
+  reading.set(name, read);
+  // The status comes by the socket.
+  const isRead = name === "status" || (await load(name));
+  void followUp(name, read, isRead, pauseMs);
+}
+
+async function followUp(name: Resource, read: Read, isRead: boolean, pauseMs: number): Promise<void> {
+  const pause = name === "checks" ? CHECKS_KEPT_MS : isRead ? pauseMs : FAILED_PAUSE_MS;
   await new Promise((resolve) => setTimeout(resolve, pause));
-  // After a loss everything is read again.
+  // The gateway was lost meanwhile, and everything was read again.
+  if (reading.get(name) !== read) return;
   const isDue = !isRead && isShown(name) && connection.value.name === "live";
-  const again = reading.get(name) === true || isDue;
   reading.delete(name);
-  if (again) await refresh(name);
+  if (read.isStale || isDue) await refresh(name);
 }
 
 /** Reads everything again that is shown; the rest is forgotten. Resolves to whether all of it is there. */
@@ -107,11 +118,11 @@ export async function refreshAll(): Promise<boolean> {
     heard.resolve();
     return true;
   }
-  // The status comes by the socket.
   const names = askedFor().filter((name) => name !== "status");
   const shown = names.filter(isShown);
   for (const name of names) if (!isShown(name)) answerOf(name).value = undefined;
-  await Promise.all(shown.map((name) => load(name)));
+  // A gateway that has just started tells more in the next moments, for which nothing pauses.
+  await Promise.all(shown.map((name) => readNow(name, 0)));
   return shown.every((name) => !unheard.has(name));
 }
 
@@ -132,8 +143,9 @@ const API = "/api/";
 
 /** To be read again, now or when it is shown next. */
 function outdate(name: Resource): void {
-  if (isShown(name)) void refresh(name);
-  else answerOf(name).value = undefined;
+  if (!isShown(name)) answerOf(name).value = undefined;
+  // All that is shown is read once the gateway is back; after that has begun, what changes is read again.
+  else if (!isLost.value || reading.has(name)) void refresh(name);
 }
 
 type TunnelEvent = Extract<EventMessage, { type: "tunnel_update" | "tunnel_removed" }>;

@@ -9,10 +9,11 @@ const MINUTE = MINUTE_MS / 1_000;
 
 /** What the gateway has of the minutes before `until`, in seconds since 1970: before this page was opened. */
 export function useEarlier(until: number | null): readonly Sample[] {
-  const [samples, setSamples] = useState<readonly Sample[]>([]);
-  const isLive = connection.value.name === "live";
+  const [samples, setSamples] = useState<readonly Sample[] | null>(null);
+  // Once it is known, what was before does not change.
+  const isWanted = connection.value.name === "live" && samples === null;
   useEffect(() => {
-    if (!isLive || until === null) return;
+    if (!isWanted || until === null) return;
     const [from, to] = [until - HISTORY_SECONDS - MINUTE, until].map((at) =>
       new Date(at * 1_000).toISOString(),
     );
@@ -23,8 +24,8 @@ export function useEarlier(until: number | null): readonly Sample[] {
       () => {},
     );
     return () => ending.abort();
-  }, [isLive, until]);
-  return samples;
+  }, [isWanted, until]);
+  return samples ?? [];
 }
 
 /** The mean rate of each whole minute before `until`, at its begin and its end; none while the gateway did not run. */

@@ -1,7 +1,7 @@
 import type { EventMessage } from "../http/event.ts";
 import { apply, endReads, refreshAll } from "./answers.ts";
 import { mayRead } from "./login.ts";
-import { outdateServed } from "./served.ts";
+import { outdateServed, serveAgain } from "./served.ts";
 import { connection, isLost, needsToken } from "./store.ts";
 import { keptToken, protocolsWith } from "./token.ts";
 import { forgetRates, recordTraffic } from "./traffic.ts";
@@ -13,7 +13,7 @@ import { forgetRates, recordTraffic } from "./traffic.ts";
 const SILENCE_MS = 2_900;
 /** A service that starts again answers soon; one that does not is asked less and less often. */
 const FIRST_RETRY_MS = 100;
-const MAX_RETRY_MS = 500;
+const MAX_RETRY_MS = 300;
 const ANSWERS_WITHIN_MS = 2_000;
 
 /** When the last message came, in milliseconds since 1970; or when the page was opened. */
@@ -29,6 +29,7 @@ export function listen(): void {
     protocolsWith(keptToken()),
   );
   let isHeard = false;
+  let isArriving = false;
   let watch = setTimeout(() => end(), SILENCE_MS);
   const end = () => {
     clearTimeout(watch);
@@ -48,13 +49,14 @@ export function listen(): void {
     if (event.type === "traffic") return recordTraffic(event.payload);
     apply(event);
     outdateServed(event.type === "status_change" ? event.payload.verdict.name : null);
-    if (event.type === "status_change") void arrive(socket);
+    if (event.type !== "status_change" || isArriving) return;
+    isArriving = true;
+    void arrive(socket);
   };
 }
 
 /** What is shown counts as live once all of it was read after the loss. */
 async function arrive(socket: WebSocket): Promise<void> {
-  if (connection.value.name === "live") return;
   while (!(await refreshAll())) {
     await rest(MAX_RETRY_MS);
     if (socket.onmessage === null) return;
@@ -67,6 +69,7 @@ async function arrive(socket: WebSocket): Promise<void> {
 function lose(wasHeard: boolean): void {
   if (!isLost.value) connection.value = { name: "lost", since: heard };
   endReads();
+  outdateServed(null);
   forgetRates();
   void comeBack(wasHeard);
 }
@@ -83,6 +86,8 @@ async function comeBack(mayListen: boolean): Promise<void> {
     const html = await page();
     if (html === null) continue;
     if (!isThisPage(html)) location.reload();
+    // The rest takes some more answers.
+    serveAgain(html);
     const may = mayListen || (await mayRead());
     if (may === false) await unlocked();
     if (may !== null) return listen();

@@ -55,16 +55,7 @@ export interface Sentence {
 
 export function sentenceOf(known: Known): Sentence {
   const { connection, status, served } = known;
-  if (connection.name === "lost")
-    return {
-      tone: "unknown",
-      title: say("No answer"),
-      text: say("The gateway has not answered since {time}.", { time: timeOf(connection.since) }),
-      why: say(
-        "Check that it has power and that its cables are plugged in. The kill switch stays in place even if the gateway’s service has stopped.",
-      ),
-      help: null,
-    };
+  if (connection.name === "lost") return served ?? noAnswerSince(connection.since);
   if (status === null) return served ?? ASKING;
   const rows = known.tunnels?.map((row) => (row.name === "main" ? newest(row, status) : row));
   const tunnels = rows?.map(inTheirWords) ?? null;
@@ -79,6 +70,18 @@ export function sentenceOf(known: Known): Sentence {
     ...(short !== undefined && { short: textOf(short) }),
     text: allSaid(text, VOICE),
     why: (verdict.name === "unknown" ? unread : allSaid(why, VOICE)) || null,
+  };
+}
+
+function noAnswerSince(since: number): Sentence {
+  return {
+    tone: "unknown",
+    title: say("No answer"),
+    text: say("The gateway has not answered since {time}.", { time: timeOf(since) }),
+    why: say(
+      "Check that it has power and that its cables are plugged in. The kill switch stays in place even if the gateway’s service has stopped.",
+    ),
+    help: null,
   };
 }
 

@@ -10,13 +10,21 @@ const VALID_MS = 10_000;
 interface Served {
   name: string;
   sentence: Sentence;
+  /** Since the page was opened. */
+  untilMs: number;
 }
 
-const written = signal<Served | null>(read());
+const written = signal(typeof document === "undefined" ? null : servedIn(document, 0));
 
 /** It counts until the page can judge by itself, or knows that something has changed. */
 export function servedSentence(): Sentence | null {
-  return performance.now() < VALID_MS ? (written.value?.sentence ?? null) : null;
+  const served = written.value;
+  return served !== null && performance.now() < served.untilMs ? served.sentence : null;
+}
+
+/** The gateway has sent the page again. */
+export function serveAgain(html: string): void {
+  written.value = servedIn(new DOMParser().parseFromString(html, "text/html"), performance.now());
 }
 
 /** The gateway has told something else since: the name of another verdict, or null for any change. */
@@ -24,10 +32,11 @@ export function outdateServed(verdict: string | null): void {
   if (written.value?.name !== verdict) written.value = null;
 }
 
-function read(): Served | null {
-  const section = typeof document === "undefined" ? null : document.querySelector<HTMLElement>(".served");
+function servedIn(page: Document, atMs: number): Served | null {
+  const section = page.querySelector<HTMLElement>(".served");
   const [title, text] = ["h1", "p"].map((tag) => section?.querySelector(tag)?.textContent ?? null);
   const { name, tone } = section?.dataset ?? {};
   if (!name || !title || !text || section?.lang !== shown) return null;
-  return { name, sentence: { tone: tone as Tone, title, text, why: null, help: null } };
+  const sentence: Sentence = { tone: tone as Tone, title, text, why: null, help: null };
+  return { name, sentence, untilMs: atMs + VALID_MS };
 }

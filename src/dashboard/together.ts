@@ -2,6 +2,9 @@ import { PAGE_ANSWERS } from "../shared/page-answers.ts";
 import { read } from "./api.ts";
 import type { Answers, Resource } from "./store.ts";
 
+/** Nobody sees so short a time, and the events of one change come within it. */
+const GATHER_MS = 20;
+
 /** What was asked for since the last request. */
 let wanted: Wanted[] = [];
 
@@ -18,8 +21,7 @@ const SHARED: ReadonlySet<Resource> = new Set<Resource>(PAGE_ANSWERS);
  * goes before the others, because the state of the home is in it.
  */
 export function readTogether<Name extends Resource>(name: Name, signal: AbortSignal): Promise<Answers[Name]> {
-  // After all that waits for the same promise, and before the page is drawn.
-  if (wanted.length === 0) queueMicrotask(send);
+  if (wanted.length === 0) setTimeout(send, GATHER_MS);
   return new Promise((resolve) => {
     wanted.push({ name, signal, answered: resolve as Wanted["answered"] });
   });

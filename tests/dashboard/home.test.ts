@@ -195,6 +195,24 @@ test(
 );
 
 test(
+  "after a restart, the page that the gateway answers with is enough to show the state",
+  async () => {
+    await protect();
+    await tab.shows(STATE, /^Protected$/);
+    await rig.gateway.kill("SIGKILL");
+    await tab.shows(STATE, /^No answer$/);
+    // All else stays away.
+    await tab.page.evaluate("WebSocket = class { close() {} }");
+    await tab.page.setRequestInterception(true);
+    tab.page.on("request", (each) => (each.url().includes("/api/") ? each.abort() : each.continue()));
+    await rig.gateway.start();
+    await tab.shows(STATE, /^Protected$/);
+    expect(await tab.text("main.old")).toContain("What you see below is what was known then.");
+  },
+  TIMEOUT_MS,
+);
+
+test(
   "while the tunnel moves, the page says what still carries; afterwards, that the move failed",
   async () => {
     await protect();

@@ -92,6 +92,28 @@ test("what was asked of a gateway that was lost is given up, and nothing counts 
   hide();
 });
 
+test("a gateway that is back is read once; what changes during that, once more, and together", async () => {
+  const names = ["favourites", "killswitch", "schedules"];
+  const hide = names.map((name) => show(name));
+  const together = () => Response.json({ favourites: {}, killswitch: {}, schedules: {} });
+  (await request(0))(together());
+  while (shown() === "loading") await Bun.sleep(1);
+  connection.value = { name: "lost", since: 0 };
+  const change = { type: "device_update", payload: {}, stale: names.map((name) => `/api/${name}`) };
+  // The gateway tells this before all is read.
+  for (let times = 0; times < 3; times++) apply(change);
+  const all = refreshAll();
+  const answer = await request(1);
+  for (let times = 0; times < 3; times++) apply(change);
+  answer(together());
+  expect(await all).toBe(true);
+  (await request(2))(together());
+  expect(asked.map(({ path }) => path)).toEqual(
+    Array(3).fill("/api/page?of=favourites+killswitch+schedules"),
+  );
+  for (const each of hide) each();
+});
+
 test(
   "what the gateway could not say is shown as such, and asked again",
   async () => {
