@@ -74,8 +74,9 @@ function schedulesOn(needs: Needs): Schedules {
   return new Schedules({
     ...{ ...needs, clock: host, byTime: devices.byTime, machineZone: timeZone, alarm: alerts.raise },
     assertPossible: (schedule) => {
-      if (schedule.do === "move") tunnels.named(schedule.tunnel, "tunnel");
-      else if (schedule.do === "exit") devices.choices.assertExit(schedule.value);
+      if (schedule.do === "move") return void tunnels.named(schedule.tunnel, "tunnel");
+      devices.networks.assertKnown(schedule.who);
+      if (schedule.do === "exit") devices.choices.assertExit(schedule.value);
       else devices.choices.assertLimit(schedule.who, schedule.do);
     },
     move: async (tunnel) => moveElsewhere(tunnels.named(tunnel).controller, catalogue),

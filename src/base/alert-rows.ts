@@ -299,7 +299,7 @@ export const ALERTS = {
   },
   schedule_failed: {
     ...{ cause: "schedule", level: "normal", kind: "fault", after: "outage" },
-    title: "a tunnel did not move, or a device did not get what its schedule gives",
+    title: "a tunnel did not move, or a device or network did not get what its schedule gives",
     texts: {
       tunnel: `${SCHEDULE} ${SCHEDULE_FAULTS.tunnel}.`,
       exit: `${SCHEDULE} ${SCHEDULE_FAULTS.exit}.`,
@@ -312,7 +312,8 @@ export const ALERTS = {
   },
   quota_used: {
     ...{ cause: "quota", level: "normal", kind: "news" },
-    title: "a device has used up its quota of the day or month; the message says what it may still do",
+    title:
+      "a device or a network has used up its quota of the day or month; the message says what it may still do",
     texts: {
       told: `{device} has used its ${QUOTA}.`,
       blocked: `{device} has used its ${QUOTA}, and is blocked ${UNTIL}.`,

@@ -1,8 +1,10 @@
 import { CommandError } from "../base/errors.ts";
 import { type LanNetwork, type LanNetworkChange, LanNetworkList } from "../devices/network-schema.ts";
 import { Success } from "../http/answers.ts";
+import { rateText } from "../shared/rates.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
+import { quotaIn, quotaOf, rateIn, whatHappens } from "./devices.ts";
 import { list, printable, styled } from "./text.ts";
 import { usage } from "./usage.ts";
 
@@ -18,8 +20,9 @@ export async function listNetworks(api: Api, names = false): Promise<Output> {
 /** Shows what a network reaches without an action, and changes it otherwise. */
 export async function changeNetwork(
   api: Api,
-  [network = "", action = "", text]: readonly string[],
+  [network = "", action = "", text, end]: readonly string[],
 ): Promise<Output> {
+  if (end !== undefined && action !== "quota") throw usage("too many arguments: only a quota has an end");
   const json = await api.get("/api/networks", LanNetworkList);
   const found = networkIn(json.networks, network);
   const title = titleOf(found);
@@ -30,7 +33,7 @@ export async function changeNetwork(
     return { json: await api.delete(path, Success), text: `${title} is forgotten.\n` };
   }
   if (text === undefined) throw usage(`missing argument: which ${action}?`);
-  const { body, told } = changeOf(action, text);
+  const { body, told } = changeOf(action, text, end);
   return { json: await api.put(path, Success, body), text: `${told(title)}\n` };
 }
 
@@ -39,7 +42,7 @@ interface Change {
   told: (title: string) => string;
 }
 
-function changeOf(action: string, text: string): Change {
+function changeOf(action: string, text: string, end?: string): Change {
   switch (action) {
     case "exit":
       return exitOf(text);
@@ -57,6 +60,16 @@ function changeOf(action: string, text: string): Change {
             told: (title) => `${title} and the other networks that have this reach each other now.`,
           }
         : { body: { others: false }, told: (title) => `${title} reaches no other network now.` };
+    case "rate": {
+      const rate = rateIn(text);
+      const now = rate === null ? "have no limit together now" : `are limited to ${rateText(rate)} together`;
+      return { body: { rate }, told: (title) => `The devices of ${title} ${now}.` };
+    }
+    case "quota": {
+      const quota = quotaIn(text, end);
+      const now = quota === null ? "have no quota together now" : whatHappens(quota, true);
+      return { body: { quota }, told: (title) => `The devices of ${title} ${now}.` };
+    }
     default:
       return {
         body: { name: text === "off" ? null : text },
@@ -84,7 +97,7 @@ function isOn(text: string): boolean {
 }
 
 /** By its interface, or by its name if no other has it. */
-function networkIn(networks: readonly LanNetwork[], text: string): LanNetwork {
+export function networkIn(networks: readonly LanNetwork[], text: string): LanNetwork {
   const folded = text.normalize("NFC").toLowerCase();
   const known = networks.find((each) => each.interface === text);
   const named = networks.filter(({ name }) => name.toLowerCase() === folded);
@@ -116,7 +129,20 @@ function textOf({ networks, default_exit }: LanNetworkList): string {
     network.page ? "yes" : "no",
     reachText(network),
   ]);
-  return `${list(["Network", "Interface", "Exit", "Devices", "Page", "Reaches"], rows)}${rest}`;
+  return [
+    list(["Network", "Interface", "Exit", "Devices", "Page", "Reaches"], rows),
+    ...networks.flatMap(togetherText),
+    rest,
+  ].join("");
+}
+
+/** What its devices have together. */
+function togetherText(network: LanNetwork): string[] {
+  const { rate, quota } = network;
+  return [
+    ...(rate === undefined ? [] : [`Limit of ${titleOf(network)}, together: ${rateText(rate)}\n`]),
+    ...(quota === undefined ? [] : [`Quota of ${titleOf(network)}, together: ${quotaOf(quota)}\n`]),
+  ];
 }
 
 function exitText({ exit, exit_order: order, assigned }: LanNetwork): string {

@@ -1,3 +1,4 @@
+import { LanNetworkList } from "../devices/network-schema.ts";
 import { DeviceList } from "../devices/schema.ts";
 import type { GivenQuota, Quota, Rate } from "../devices/values.ts";
 import { Success } from "../http/answers.ts";
@@ -9,6 +10,7 @@ import { tunnelTitle } from "../shared/words.ts";
 import type { Api } from "./api.ts";
 import type { Output } from "./api-command.ts";
 import { deviceOf, quotaIn, rateIn } from "./devices.ts";
+import { networkIn } from "./networks.ts";
 import { list, printable, styled } from "./text.ts";
 import { usage } from "./usage.ts";
 
@@ -50,15 +52,22 @@ export async function changeSchedule(
 
 async function whatOf(api: Api, action: string, words: readonly string[]): Promise<ScheduleBody> {
   if (action === "move") return moveOf(words);
-  const isShared = action.startsWith("shared-");
-  const [device, ...typed] = isShared ? ["", ...words] : words;
-  if (device === undefined || typed.length === 0)
-    throw usage(`missing argument: which ${isShared ? "" : "device, and which "}${action}?`);
-  const what = action.replace("shared-", "") as keyof typeof VALUES;
+  const [, of = "", what] = /^(shared-|network-)?(.*)$/.exec(action) as unknown as Typed;
+  const [who, ...typed] = of === "shared-" ? ["", ...words] : words;
+  const whom = { "": "device, and which ", "network-": "network, and which ", "shared-": "" }[of];
+  if (who === undefined || typed.length === 0)
+    throw usage(`missing argument: which ${whom}${of === "network-" ? what : action}?`);
   const value = VALUES[what](typed);
-  if (isShared) return { [`shared_${what}`]: value };
-  return { device: (await deviceOf(api, device)).id, [what]: value };
+  if (of === "shared-") return { [`shared_${what}`]: value };
+  if (of === "network-") {
+    const { networks } = await api.get("/api/networks", LanNetworkList);
+    return { network: networkIn(networks, who).interface, [what]: value };
+  }
+  return { device: (await deviceOf(api, who)).id, [what]: value };
 }
+
+/** An action as it is typed: whom it is about, and what that has. */
+type Typed = readonly [action: string, of: "shared-" | "network-" | undefined, what: keyof typeof VALUES];
 
 function moveOf([tunnel = MAIN, ...more]: readonly string[]): ScheduleBody {
   if (more.length > 0) throw usage("too many arguments: move takes a tunnel");
@@ -130,11 +139,11 @@ function textOf({ schedules, time_zone }: ScheduleList, names: ReadonlyMap<strin
 }
 
 function whatIn(row: Row, names: ReadonlyMap<string, string>): string {
-  const { tunnel, device = "", exit, rate, quota, shared_rate, shared_quota } = row;
+  const { tunnel, device = "", network, exit, rate, quota, shared_rate, shared_quota } = row;
   if (tunnel !== undefined) return `move the ${tunnelTitle(tunnel)}`;
   if (shared_rate !== undefined) return `shared limit: ${limitText(shared_rate)}`;
   if (shared_quota !== undefined) return `shared quota: ${amountText(shared_quota)}`;
-  const who = printable(names.get(device) || device);
+  const who = network === undefined ? printable(names.get(device) || device) : `network ${network}`;
   if (rate !== undefined) return `limit of ${who}: ${limitText(rate)}`;
   return quota === undefined ? `exit of ${who}: ${exit}` : `quota of ${who}: ${amountText(quota)}`;
 }

@@ -15,7 +15,7 @@ import type { ExitsInForce } from "./exits-in-force.ts";
 import type { FixedAddresses } from "./fixed.ts";
 import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
 import type { Limits } from "./limits.ts";
-import { MAX_NETWORKS } from "./network-record.ts";
+import { MAX_NETWORKS, UNSET_NETWORK } from "./network-record.ts";
 import {
   type Decisions,
   type DeviceRecord,
@@ -26,6 +26,8 @@ import {
   FIELDS,
   idsIn,
   idsOn,
+  linksIn,
+  networkOrderIn,
   networksEffect,
   networksOn,
   orderOf,
@@ -127,9 +129,10 @@ export class Assignments {
   /** The networks that have one of these by themselves. */
   networksWith(orders: readonly ExitOrder[]): string[] {
     const texts = new Set(orders.map(formatOrder));
-    return [...(this.current.networks ?? [])].flatMap(([link, { exit }]) =>
-      exit !== null && texts.has(formatOrder(exit)) ? [link] : [],
-    );
+    return linksIn(this.current).filter((link) => {
+      const order = networkOrderIn(this.current, link);
+      return order !== null && texts.has(formatOrder(order));
+    });
   }
 
   /** Gives the kill switch the exits that are in force now. A change that is under way does the same. */
@@ -208,18 +211,24 @@ export class Assignments {
   }
 
   private keepOrders(): void {
-    const ofNetworks = [...(this.current.networks?.values() ?? [])].flatMap(({ exit }) =>
-      exit ? [exit] : [],
-    );
+    const ofNetworks = linksIn(this.current).flatMap((link) => {
+      const order = networkOrderIn(this.current, link);
+      return order === null ? [] : [order];
+    });
     this.deps.inForce.keep([...idsIn(this.current).map((id) => orderOf(this.current, id)), ...ofNetworks]);
   }
 
-  private networksIn({ networks }: Decisions): NetworkPart[] | null {
-    if (networks === null) return null;
-    return [...networks].map(([link, { exit, page, others }]) => ({
-      ...{ interface: link, page, others },
-      exit: exit && (this.deps.inForce.of(exit) as DefaultExit),
-    }));
+  private networksIn(decisions: Decisions): NetworkPart[] | null {
+    const links = linksIn(decisions);
+    if (decisions.networks === null && links.length === 0) return null;
+    return links.map((link) => {
+      const { page, others } = decisions.networks?.get(link) ?? UNSET_NETWORK;
+      const order = networkOrderIn(decisions, link);
+      return {
+        ...{ interface: link, page, others },
+        exit: order && (this.deps.inForce.of(order) as DefaultExit),
+      };
+    });
   }
 
   private partOf(decisions: Decisions): PolicyPart {
@@ -248,7 +257,7 @@ function without(decisions: Decisions, before: Decisions, after: Decisions): Dec
 }
 
 /** Without the exit `direct`, less leaves outside the tunnel. */
-function exitsEffect(before: Decisions, after: Decisions): Effect {
+export function exitsEffect(before: Decisions, after: Decisions): Effect {
   const effects = [effectOn(["exit"], before, after), networksEffect(before, after)];
   const effect =
     effects.find((each) => each === "loosens") ?? effects.find((each) => each === "tightens") ?? "neither";

@@ -1,7 +1,7 @@
-import type { Assignments } from "./assignments.ts";
+import { type Assignments, exitsEffect } from "./assignments.ts";
 import { parseDefaultExit } from "./exit.ts";
 import { asOrder, type ExitOrder } from "./exit-order.ts";
-import type { DeviceId, LimitId } from "./id.ts";
+import { type LimitId, linkIn } from "./id.ts";
 import { type Decisions, type DeviceRecord, effectOn, type FieldKey, withScheduled } from "./record.ts";
 import type { Quota, Rate } from "./values.ts";
 
@@ -28,13 +28,15 @@ export type AllByTime = { readonly [What in keyof Values]: ByTime<Values[What]> 
 
 interface Deps {
   assignments: Assignments;
-  /** Throws if the device cannot have this exit now. */
-  assertExit: (id: DeviceId, exit: string) => void;
+  /** Throws if it cannot have this exit now. */
+  assertExit: (id: LimitId, exit: string) => void;
+  /** The decisions with all networks that are there: a new one is known by that it is not among them. */
+  withSeen: (decisions: Decisions) => Decisions;
   /** To be called after each change, and after each that failed. */
   onChange: (id: LimitId) => void;
 }
 
-/** What schedules give devices and all others, who has no exit by a schedule. */
+/** What schedules give devices, networks and all others, who have no exit by a schedule. */
 export function allByTime(deps: Deps): AllByTime {
   return {
     exit: new Scheduled<string>(deps, "exit", exitIn),
@@ -59,17 +61,21 @@ class Scheduled<Value> implements ByTime<Value> {
   }
 
   schedule(id: LimitId, value: Value | undefined): Promise<void> {
-    const { assignments, assertExit, onChange } = this.deps;
+    const { assignments, assertExit, withSeen, onChange } = this.deps;
     const change = (decisions: Decisions) => {
-      if (this.key === "exit" && value !== undefined) assertExit(id as DeviceId, String(value));
-      return this.with(decisions, id, value);
+      if (this.key !== "exit" || value === undefined) return this.with(decisions, id, value);
+      assertExit(id, String(value));
+      return this.with(linkIn(id) === null ? decisions : withSeen(decisions), id, value);
     };
     return assignments.change(change).finally(() => onChange(id));
   }
 
   loosens(id: LimitId, from: Value | undefined, to: Value | undefined): boolean {
     const { current } = this.deps.assignments;
-    return effectOn([this.key], this.with(current, id, from), this.with(current, id, to)) === "loosens";
+    const [before, after] = [this.with(current, id, from), this.with(current, id, to)];
+    // A network's exit may lie under a device's.
+    const effect = this.key === "exit" ? exitsEffect(before, after) : effectOn([this.key], before, after);
+    return effect === "loosens";
   }
 
   private with(decisions: Decisions, id: LimitId, value: Value | undefined): Decisions {

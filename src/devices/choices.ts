@@ -4,7 +4,7 @@ import type { Assignments } from "./assignments.ts";
 import { defaultExitIn, type Exits, exitIn } from "./exit.ts";
 import { asOrder, type ExitOrder, orderFault } from "./exit-order.ts";
 import type { FixedAddresses } from "./fixed.ts";
-import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
+import { type DeviceId, isDeviceId, isPrefixId, type LimitId } from "./id.ts";
 import { assertSingle } from "./rate.ts";
 import { type DeviceRecord, FIELD_KEYS, FIELDS } from "./record.ts";
 import { refused } from "./refusals.ts";
@@ -54,9 +54,9 @@ export class Choices {
     return this.order(texts);
   }
 
-  /** Throws if a schedule cannot give a device this exit. */
-  assertScheduled(id: DeviceId, exit: string): void {
-    if (isPrefixId(id)) this.deps.roster.refuseOverlap(id);
+  /** Throws if a schedule cannot give a device, or a network, this exit. */
+  assertScheduled(id: LimitId, exit: string): void {
+    if (isDeviceId(id) && isPrefixId(id)) this.deps.roster.refuseOverlap(id);
     this.assertExit(exit);
   }
 
@@ -67,7 +67,7 @@ export class Choices {
 
   /** Throws `bad_request` if this can have neither rate nor quota. */
   assertLimit(id: LimitId, what: "rate" | "quota"): void {
-    if (id !== EVERYBODY_ELSE) assertSingle(this.deps.roster.isSingle(id), what);
+    if (isDeviceId(id)) assertSingle(this.deps.roster.isSingle(id), what);
   }
 
   /** Several are taken in their order. */

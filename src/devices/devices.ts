@@ -9,6 +9,7 @@ import type { Texts } from "../base/saved.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Neighbour } from "../network/neighbours.ts";
+import { isUsedUp } from "../shared/quotas.ts";
 import { type DeviceFacts, deviceFactsOf } from "../shared/verdict.ts";
 import type { Host } from "../system/host.ts";
 import { timeZone } from "../system/time-zone.ts";
@@ -20,7 +21,7 @@ import { type Exits, formatExit, namesOf } from "./exit.ts";
 import type { ExitOrder } from "./exit-order.ts";
 import { ExitsInForce } from "./exits-in-force.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
-import { type DeviceId, deviceIdIn, EVERYBODY_ELSE, type LimitId } from "./id.ts";
+import { type DeviceId, deviceIdIn, EVERYBODY_ELSE, isDeviceId, type LimitId, networkIdOf } from "./id.ts";
 import { type LimitFigures, Limits } from "./limits.ts";
 import { LanNetworks } from "./networks.ts";
 import { quotaIn } from "./quota.ts";
@@ -32,6 +33,8 @@ import {
   type DeviceRecord,
   type DeviceStorage,
   FIELD_KEYS,
+  linksIn,
+  networkOrderIn,
   withRecord,
 } from "./record.ts";
 import { refused } from "./refusals.ts";
@@ -112,7 +115,7 @@ export class Devices {
       zone: deps.zone ?? timeZone,
       onUsedUp: (id, quota) => {
         deps.alarm("quota_used", usedUp(id, quota, this.assignments.current));
-        if (id !== EVERYBODY_ELSE) this.rows.touch([id]);
+        if (isDeviceId(id)) this.rows.touch([id]);
       },
     });
     this.limits = new Limits({
@@ -143,6 +146,8 @@ export class Devices {
     this.networks = new LanNetworks({
       ...deps,
       ...{ assignments: this.assignments, choices: this.choices, inForce: this.inForce, roster: this.roster },
+      limits: this.limits,
+      onChange: () => this.touch(EVERYBODY_ELSE),
       lanBefore: deps.lanBefore ?? [],
       meshes: deps.meshes ?? [],
     });
@@ -160,7 +165,11 @@ export class Devices {
     });
     this.byTime = allByTime({
       assignments: this.assignments,
-      assertExit: (id, exit) => this.choices.assertScheduled(id, exit),
+      assertExit: (id, exit) => {
+        this.networks.assertKnown(id);
+        this.choices.assertScheduled(id, exit);
+      },
+      withSeen: (decisions) => this.networks.withSeen(decisions),
       onChange: (id) => this.touch(id),
     });
     this.remote.onHeard(() => this.rows.touch(this.remote.ids));
@@ -219,7 +228,11 @@ export class Devices {
 
   private exitsChanged(before: Decisions, after: Decisions): void {
     for (const change of directChanges(before, after)) this.deps.alarm("direct_changed", change);
-    const isNetworkChanged = !Bun.deepEquals(before.networks, after.networks);
+    const isNetworkChanged =
+      !Bun.deepEquals(before.networks, after.networks) ||
+      linksIn(after).some(
+        (link) => !Bun.deepEquals(networkOrderIn(before, link), networkOrderIn(after, link)),
+      );
     // No device need have it for now.
     if (isNetworkChanged || !Bun.deepEquals(defaultExitOf(before), defaultExitOf(after)))
       this.touch(EVERYBODY_ELSE);
@@ -239,8 +252,8 @@ export class Devices {
   }
 
   private touch(id: LimitId): void {
-    if (id === EVERYBODY_ELSE) this.deps.events.publish({ type: "shared_limits", payload: null });
-    else this.rows.touch([id]);
+    if (isDeviceId(id)) this.rows.touch([id]);
+    else this.deps.events.publish({ type: "shared_limits", payload: null });
   }
 
   /** Forgets what people have given a device, and its history. */
@@ -367,10 +380,11 @@ export class Devices {
     const { quota } = quotaOf(EVERYBODY_ELSE);
     const devices = this.roster.ids.map((id) => {
       const order = this.assignments.of(id).exit;
+      const ofNetwork = quotaOf(networkIdOf(`${this.roster.linkOf(id)}`));
       return {
         exit: this.exitOf(id),
         ...(order !== null && order.length > 1 && { exit_order: order.map(formatExit) }),
-        ...quotaOf(id),
+        ...(isUsedUp(ofNetwork.quota) ? ofNetwork : quotaOf(id)),
       };
     });
     const shared = {

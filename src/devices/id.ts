@@ -1,4 +1,5 @@
 import { networkOf, type Prefix, parsePrefix } from "../base/address.ts";
+import { INTERFACE_NAME } from "../base/interface-name.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import { isPrivateWhole } from "../network/lan-routes.ts";
 import { isShared } from "../network/mesh.ts";
@@ -12,8 +13,10 @@ export type DeviceId = Mac | Prefix;
 
 /** All devices without a limit, or without a quota, of their own, which share one. */
 export const EVERYBODY_ELSE = "others";
+/** All devices of one network of the LAN together, whatever each of them has: the network's interface. */
+export type NetworkId = `network:${string}`;
 /** Who can have a limit or a quota. */
-export type LimitId = DeviceId | typeof EVERYBODY_ELSE;
+export type LimitId = DeviceId | typeof EVERYBODY_ELSE | NetworkId;
 
 /** Null if the text is neither. A single address is a prefix of its own. */
 export function parseDeviceId(text: string): DeviceId | null {
@@ -48,8 +51,26 @@ export function isRemoteId(id: string): boolean {
 /** Null for what can have neither limit nor quota: a network behind another router. */
 export function parseLimitId(text: string): LimitId | null {
   if (text === EVERYBODY_ELSE) return text;
+  const link = linkIn(text);
+  if (link !== null) return INTERFACE_NAME.test(link) ? networkIdOf(link) : null;
   const id = parseDeviceId(text);
   return id === text && (!isPrefixId(id) || isRemoteId(id)) ? id : null;
+}
+
+const NETWORK = "network:";
+
+export function networkIdOf(link: string): NetworkId {
+  return `${NETWORK}${link}`;
+}
+
+/** The interface of a network; null for all that is none. */
+export function linkIn(id: string): string | null {
+  return id.startsWith(NETWORK) ? id.slice(NETWORK.length) : null;
+}
+
+/** Not all others, and no network of the LAN. */
+export function isDeviceId(id: LimitId): id is DeviceId {
+  return id !== EVERYBODY_ELSE && linkIn(id) === null;
 }
 
 export function isPrefixId(id: DeviceId): id is Prefix {

@@ -12,13 +12,14 @@ import {
   limitsChange,
   limitsFor,
   loadLimits,
+  type Metered,
   NO_LIMITS,
   OTHERS,
 } from "../network/limits-table.ts";
 import { hasRules, nftTable, OwnTable } from "../network/own-table.ts";
 import type { Host } from "../system/host.ts";
 import { type Column, inForce } from "./column.ts";
-import { type DeviceId, EVERYBODY_ELSE, isPrefixId, type LimitId } from "./id.ts";
+import { type DeviceId, isDeviceId, isPrefixId, type LimitId, linkIn } from "./id.ts";
 import { type Quotas, usedQuotaIn } from "./quotas.ts";
 import type { Quota, Rate, UsedQuota } from "./values.ts";
 
@@ -32,7 +33,7 @@ interface Deps {
   log: Pick<Log, "warn">;
 }
 
-/** What a device, or all others, has now. */
+/** What a device, a network, or all others have now. */
 export interface LimitFigures {
   id: LimitId;
   /** In force. */
@@ -63,7 +64,7 @@ export class Limits {
 
   /** The devices with a rate that is in force. */
   get rated(): DeviceId[] {
-    return [...this.all.keys()].flatMap((id) => (id === EVERYBODY_ELSE ? [] : [id]));
+    return [...this.all.keys()].filter(isDeviceId);
   }
 
   private get limited(): LimitId[] {
@@ -169,24 +170,29 @@ export class Limits {
   private wanted(): Wanted {
     const inside = this.inside ?? [];
     if (this.isNone || inside.length === 0) return { limiting: null, addresses: "" };
-    const limited = this.limited.map((id): Limited => {
-      const rate = this.all.get(id) ?? null;
-      const quota = this.deps.quotas.loadedFor(id);
-      return {
-        ...this.whoIs(id),
-        rate: byteRateOf(rate ?? { down: null, up: null }),
-        isShared: rate === null,
-        quota: quota && {
-          ...quota,
-          atEnd: typeof quota.atEnd === "object" ? byteRateOf(quota.atEnd) : quota.atEnd,
-        },
-      };
+    const limited = this.limited
+      .filter((id) => linkIn(id) === null)
+      .map((id) => ({ ...this.whoIs(id), ...this.metered(id), isShared: this.of(id) === null }));
+    const networks = this.limited.flatMap((id) => {
+      const link = linkIn(id);
+      return link === null ? [] : [{ interface: link, ...this.metered(id) }];
     });
-    return { limiting: limitingOf(limited, inside), addresses: addressesFor(limited) };
+    return { limiting: limitingOf(limited, inside, networks), addresses: addressesFor(limited) };
+  }
+
+  private metered(id: LimitId): Metered {
+    const quota = this.deps.quotas.loadedFor(id);
+    return {
+      rate: byteRateOf(this.of(id) ?? { down: null, up: null }),
+      quota: quota && {
+        ...quota,
+        atEnd: typeof quota.atEnd === "object" ? byteRateOf(quota.atEnd) : quota.atEnd,
+      },
+    };
   }
 
   private whoIs(id: LimitId): Pick<Limited, "number" | "mac" | "addresses"> {
-    if (id === EVERYBODY_ELSE) return { number: OTHERS, mac: null, addresses: [] };
+    if (!isDeviceId(id)) return { number: OTHERS, mac: null, addresses: [] };
     const addresses = this.deps.addressesOf(id);
     const [number, mac] = isPrefixId(id) ? [markOfRemote(id), null] : [markOfDevice(id), id];
     return { number, mac, addresses };

@@ -4,6 +4,7 @@ import { objectOf } from "../base/object.ts";
 import type { Exit } from "../killswitch/policy.ts";
 import { formatExit } from "./exit.ts";
 import type { NetworkRecord } from "./network-record.ts";
+import { GivenQuota, Rate, UsedQuota } from "./values.ts";
 
 /** What is read of a network of the LAN. */
 export interface SeenNetwork {
@@ -13,6 +14,9 @@ export interface SeenNetwork {
   record: NetworkRecord;
   /** In force. */
   exit: Exit;
+  isScheduled: boolean;
+  rate: Rate | null;
+  quota: UsedQuota | null;
   prefixes: readonly string[] | null;
   devices: number;
   reaches: readonly string[];
@@ -42,12 +46,13 @@ const NETWORK_FACTS = facts<SeenNetwork>()({
   exit_order: {
     schema: Type.Optional(Type.Array(Type.String())),
     description: "only of a network with several exits: all of them, in order; `exit` is the one in use",
-    of: ({ record: { exit } }) => (exit !== null && exit.length > 1 ? exit.map(formatExit) : undefined),
+    of: ({ record: { exit }, isScheduled }) =>
+      exit !== null && exit.length > 1 && !isScheduled ? exit.map(formatExit) : undefined,
   },
   assigned: {
     schema: Type.Boolean(),
     description: "whether the network has an exit of its own; if not, it is the home's default exit",
-    of: ({ record }) => record.exit !== null,
+    of: ({ record, isScheduled }) => record.exit !== null || isScheduled,
   },
   page: {
     schema: Type.Boolean(),
@@ -73,6 +78,16 @@ const NETWORK_FACTS = facts<SeenNetwork>()({
     schema: Type.Array(Type.String()),
     description: "the addresses of its devices; empty while it is not there",
     of: ({ prefixes }) => [...(prefixes ?? [])],
+  },
+  rate: {
+    schema: Type.Optional(Rate),
+    description: "only of a network with a limit, which all of its devices have together, beside their own",
+    of: ({ rate }) => rate ?? undefined,
+  },
+  quota: {
+    schema: Type.Optional(UsedQuota),
+    description: "only of a network with a quota, which all of its devices have together, beside their own",
+    of: ({ quota }) => quota ?? undefined,
   },
   devices: {
     schema: Type.Integer(),
@@ -111,6 +126,16 @@ export const LanNetworkChange = objectOf({
   ),
   page: Type.Optional(
     Type.Boolean({ description: "false closes the gateway to its devices, except DNS and DHCP" }),
+  ),
+  rate: Type.Optional(
+    Type.Union([Rate, Type.Null()], {
+      description: "how fast all of its devices may be together; null for no limit",
+    }),
+  ),
+  quota: Type.Optional(
+    Type.Union([GivenQuota, Type.Null()], {
+      description: "how much all of its devices may send and receive together; null for any amount",
+    }),
   ),
   others: Type.Optional(
     Type.Boolean({

@@ -8,6 +8,8 @@ import type { Choices } from "./choices.ts";
 import { formatExit } from "./exit.ts";
 import { asOrder } from "./exit-order.ts";
 import type { ExitsInForce } from "./exits-in-force.ts";
+import { type LimitId, linkIn, networkIdOf } from "./id.ts";
+import type { Limits } from "./limits.ts";
 import { NETWORK_FIELDS, NETWORK_KEYS, type NetworkRecord, UNSET_NETWORK } from "./network-record.ts";
 import {
   type LanNetwork,
@@ -15,7 +17,18 @@ import {
   type LanNetworkList,
   networkAnswer,
 } from "./network-schema.ts";
-import { areNewOpen, type Decisions, orderOfNetwork } from "./record.ts";
+import { quotaIn } from "./quota.ts";
+import { usedQuotaIn } from "./quotas.ts";
+import { rateIn } from "./rate.ts";
+import {
+  areNewOpen,
+  type Decisions,
+  type DeviceRecord,
+  linksIn,
+  networkOrderIn,
+  orderOfNetwork,
+  withRecord,
+} from "./record.ts";
 import { refused } from "./refusals.ts";
 import type { Roster } from "./roster.ts";
 
@@ -24,6 +37,9 @@ interface Deps {
   choices: Pick<Choices, "networkExit">;
   inForce: Pick<ExitsInForce, "of">;
   roster: Pick<Roster, "ids" | "linkOf">;
+  limits: Pick<Limits, "of" | "quotaOf" | "count">;
+  /** To be called after each change of what a network has together, and after each that failed. */
+  onChange: () => void;
   /** The interfaces of the meshes that root has named, whether they are there or not. */
   meshes: readonly string[];
   /** The LAN interfaces of former starts, as far as they are known. */
@@ -40,12 +56,15 @@ export class LanNetworks {
 
   constructor(private readonly deps: Deps) {}
 
+  /** The same as `list`, with what was used until now. */
+  async counted(): Promise<LanNetworkList> {
+    await this.deps.limits.count();
+    return this.list();
+  }
+
   list(): LanNetworkList {
     const { current } = this.deps.assignments;
-    const links = new Set([
-      ...(this.lans ?? []).map((lan) => lan.interface),
-      ...(current.networks?.keys() ?? []),
-    ]);
+    const links = new Set([...this.links, ...linksIn(current)]);
     return {
       networks: [...links].sort().map((link) => this.rowOf(link)),
       default_exit: formatExit(defaultExitOf(current)),
@@ -55,15 +74,27 @@ export class LanNetworks {
   /** Decides what a client wants, all of it or nothing; resolves once it is saved and the kernel has it. */
   async set(link: string, given: LanNetworkChange): Promise<void> {
     const keys = NETWORK_KEYS.filter((key) => given[key] !== undefined);
-    if (keys.length === 0) throw refused("required", { field: "name, exit, page or others" });
-    await this.deps.assignments.change((before) => {
+    const together = togetherIn(given);
+    if (keys.length === 0 && Object.keys(together).length === 0)
+      throw refused("required", { field: "name, exit, page, others, rate or quota" });
+    const change = this.deps.assignments.change((before) => {
+      const id = networkIdOf(link);
+      this.assertKnown(id);
       const decisions = this.withSeen(before);
-      const record = decisions.networks?.get(link) ?? (this.isPresent(link) ? UNSET_NETWORK : null);
-      if (record === null) throw refused("network_unknown");
+      const record = decisions.networks?.get(link) ?? UNSET_NETWORK;
       const after = withNetwork(decisions, link, this.changed(record, given));
       if (given.page === false) this.assertPage(after);
-      return after;
+      // What a person decides ends what a schedule gives.
+      return withRecord(after, id, { ...together, ...(given.exit !== undefined && { exit: null }) });
     });
+    await change.finally(this.deps.onChange);
+  }
+
+  /** Throws for a network that neither is there nor was seen before. */
+  assertKnown(id: LimitId): void {
+    const link = linkIn(id);
+    if (link === null || this.isPresent(link)) return;
+    if (this.deps.assignments.current.networks?.has(link) !== true) throw refused("network_unknown");
   }
 
   /** Forgets what was decided about a network that is gone. If it returns, it is new. */
@@ -74,7 +105,8 @@ export class LanNetworks {
       const networks = new Map(decisions.networks);
       networks.delete(link);
       this.seen.delete(link);
-      return { ...decisions, networks };
+      const nothing = { exit: null, rate: null, quota: null };
+      return withRecord({ ...decisions, networks }, networkIdOf(link), nothing);
     });
   }
 
@@ -157,13 +189,18 @@ export class LanNetworks {
   }
 
   private rowOf(link: string): LanNetwork {
-    const { assignments, inForce, roster } = this.deps;
+    const { assignments, inForce, roster, limits } = this.deps;
     const { current } = assignments;
     const record = current.networks?.get(link) ?? UNSET_NETWORK;
+    const id = networkIdOf(link);
+    const quota = limits.quotaOf(id);
     const mayReach = (other: string) => current.networks?.get(other)?.others === true;
     return networkAnswer({
       ...{ interface: link, mesh: this.deps.meshes.includes(link), record },
       exit: inForce.of(orderOfNetwork(current, link)),
+      isScheduled: current.exit.scheduled.has(id),
+      rate: limits.of(id),
+      quota: quota && usedQuotaIn(quota),
       prefixes: this.prefixesOf(link),
       devices: roster.ids.filter((id) => roster.linkOf(id) === link).length,
       reaches: record.others ? this.links.filter((other) => other !== link && mayReach(other)) : [],
@@ -175,8 +212,19 @@ function isNewMesh({ interface: link, mesh }: Lan, { networks }: Decisions): boo
   return mesh === true && networks?.has(link) !== true;
 }
 
-function closableIn({ networks }: Decisions) {
-  return [...(networks ?? [])].map(([link, { exit, page }]) => ({ interface: link, exit, page }));
+function closableIn(decisions: Decisions) {
+  return [...(decisions.networks ?? [])].map(([link, { page }]) => ({
+    ...{ interface: link, page },
+    exit: networkOrderIn(decisions, link),
+  }));
+}
+
+/** What all of its devices have together, as a client gives it. */
+function togetherIn({ rate, quota }: LanNetworkChange): Partial<DeviceRecord> {
+  return {
+    ...(rate !== undefined && { rate: rateIn(true, rate) }),
+    ...(quota !== undefined && { quota: quotaIn(true, quota) }),
+  };
 }
 
 function withNetwork(decisions: Decisions, link: string, record: NetworkRecord): Decisions {

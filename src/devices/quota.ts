@@ -5,7 +5,7 @@ import { listIn, SavedList, savedJson } from "../base/saved.ts";
 import { quotaText } from "../shared/quotas.ts";
 import { type Column, inForce, scheduledIn } from "./column.ts";
 import { type Field, storedColumn } from "./field.ts";
-import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
+import { EVERYBODY_ELSE, type LimitId, linkIn, parseLimitId } from "./id.ts";
 import { refused } from "./refusals.ts";
 import { GivenQuota, Quota, type Rate } from "./values.ts";
 
@@ -107,8 +107,9 @@ function opensOwn({ own: former }: Column<Quota>, { own }: Column<Quota>, id: Li
   return leavesShared(former, own, id) || allowsMore(former.get(id), own.get(id), false);
 }
 
-/** Whether it gets a quota beside the one that it has shared, so that more can pass together. */
+/** Whether it gets a quota beside the one that it has shared, so that more can pass together. A network never shares. */
 function leavesShared(before: Column<Quota>["own"], after: Column<Quota>["own"], id: LimitId): boolean {
+  if (linkIn(id) !== null) return false;
   const shared = before.get(EVERYBODY_ELSE);
   return !before.has(id) && after.has(id) && shared !== undefined && shared.at_end !== "told";
 }

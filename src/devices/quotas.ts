@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
-import { readQuotas } from "../network/limits-table.ts";
+import { networkName, readQuotas } from "../network/limits-table.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { Host } from "../system/host.ts";
 import { type Column, inForce } from "./column.ts";
@@ -183,7 +183,8 @@ function bytesOf({ megabytes }: Quota): number {
   return megabytes * BYTES_PER_MEGABYTE;
 }
 
-/** In the kernel. A table that is left from yesterday says nothing of today. */
+/** In the kernel. A table that is left from yesterday says nothing of today. No two interfaces have the same name there. */
 function nameIn(count: string, { period }: Used): string {
-  return `used_${period}_${count}`.replaceAll(/[^0-9a-z]/g, "_");
+  const who = count.replace(/network:(.+)/, (_, link) => networkName(link));
+  return `used_${period}_${who}`.replaceAll(/[^0-9a-z]/g, "_");
 }

@@ -4,7 +4,7 @@ import { listIn, SavedList, savedJson } from "../base/saved.ts";
 import { rateText } from "../shared/rates.ts";
 import { type Column, inForce, scheduledIn } from "./column.ts";
 import { type Field, storedColumn } from "./field.ts";
-import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
+import { EVERYBODY_ELSE, type LimitId, linkIn, parseLimitId } from "./id.ts";
 import { refused } from "./refusals.ts";
 import { Rate } from "./values.ts";
 
@@ -66,10 +66,11 @@ function isFree({ down, up }: Rate): boolean {
   return down === null && up === null;
 }
 
-/** Whether more can pass than before. A device that leaves the shared limit has a rate beside it. */
+/** Whether more can pass than before. A device that leaves the shared limit has a rate beside it; a network never shares. */
 function isHigher(before: Column<Rate>["own"], after: Column<Rate>["own"], id: LimitId): boolean {
-  if (before.has(EVERYBODY_ELSE) && !before.has(id) && after.has(id)) return true;
-  const [former, rate] = [before, after].map((all) => all.get(id) ?? all.get(EVERYBODY_ELSE));
+  const shared = linkIn(id) === null ? EVERYBODY_ELSE : id;
+  if (shared !== id && before.has(shared) && !before.has(id) && after.has(id)) return true;
+  const [former, rate] = [before, after].map((all) => all.get(id) ?? all.get(shared));
   return (["down", "up"] as const).some(
     (way) => (rate?.[way] ?? Number.POSITIVE_INFINITY) > (former?.[way] ?? Number.POSITIVE_INFINITY),
   );

@@ -10,7 +10,18 @@ import { formatExit, parseDefaultExit } from "./exit.ts";
 import { asOrder, type ExitOrder, formatOrder, parseOrder } from "./exit-order.ts";
 import type { Field } from "./field.ts";
 import { ADDRESS } from "./fixed.ts";
-import { type DeviceId, EVERYBODY_ELSE, isPrefixId, isRemoteId, type LimitId, parseDeviceId } from "./id.ts";
+import {
+  type DeviceId,
+  EVERYBODY_ELSE,
+  isDeviceId,
+  isPrefixId,
+  isRemoteId,
+  type LimitId,
+  linkIn,
+  networkIdOf,
+  parseDeviceId,
+  parseLimitId,
+} from "./id.ts";
 import { LABEL_FIELDS } from "./label.ts";
 import {
   type NetworkRecord,
@@ -28,7 +39,9 @@ const NAME: Field<string> = { parse: (given: string) => nameIn("name", given), s
 /** A device goes through the first of its exits that is up. */
 const EXIT: Field<ExitOrder> = {
   parse: (given: string | readonly string[] | null, { exit }) => (given === null ? null : exit(given)),
-  effect: (before, after, id) => exitEffect(homeOrderIn(before, id), homeOrderIn(after, id)),
+  // That of a network by a schedule lies over the network's own one: `networksEffect` knows both.
+  effect: (before, after, id) =>
+    linkIn(id) === null ? exitEffect(homeOrderIn(before, id), homeOrderIn(after, id)) : "neither",
   stored: null,
 };
 
@@ -95,8 +108,20 @@ export function orderOf(decisions: Decisions, id: LimitId, link: string | null =
 }
 
 /** Those of the devices of a network without an exit of their own; all others have the home's default exit. */
-export function orderOfNetwork({ exit, networks }: Decisions, link: string | null): ExitOrder {
-  return (link === null ? null : networks?.get(link)?.exit) ?? homeOrderIn(exit, EVERYBODY_ELSE);
+export function orderOfNetwork(decisions: Decisions, link: string | null): ExitOrder {
+  const own = link === null ? null : networkOrderIn(decisions, link);
+  return own ?? homeOrderIn(decisions.exit, EVERYBODY_ELSE);
+}
+
+/** What a schedule gives the network, or else a person; null if it has the home's. */
+export function networkOrderIn({ exit, networks }: Decisions, link: string): ExitOrder | null {
+  return exit.scheduled.get(networkIdOf(link)) ?? networks?.get(link)?.exit ?? null;
+}
+
+/** The interfaces of the networks about which anything is known. */
+export function linksIn({ exit, networks }: Decisions): string[] {
+  const scheduled = [...exit.scheduled.keys()].flatMap((id) => linkIn(id) ?? []);
+  return [...new Set([...(networks?.keys() ?? []), ...scheduled])];
 }
 
 /** Whether new networks are as the home. Otherwise they are blocked until a person decides. */
@@ -135,7 +160,19 @@ export function undoneIn(decisions: Decisions, before: Decisions, after: Decisio
       Bun.deepEquals(oneOf(column, id), oneOf(given, id)) ? withOne(column, id, oneOf(former, id)) : column;
     return [key, changedIn(former, given).reduce(undo, decisions[key] as Column<unknown>)] as const;
   });
-  return { ...decisions, ...Object.fromEntries(columns) };
+  return { ...decisions, ...Object.fromEntries(columns), networks: undoneNetworks(decisions, before, after) };
+}
+
+function undoneNetworks({ networks }: Decisions, before: Decisions, after: Decisions): Networks {
+  if (networks === null || before.networks === after.networks) return networks;
+  const undone = new Map(networks);
+  for (const [link, record] of after.networks ?? []) {
+    const former = before.networks?.get(link);
+    const isOther = !Bun.deepEquals(former, record) && Bun.deepEquals(networks.get(link), record);
+    // That it was seen stays.
+    if (isOther) undone.set(link, former ?? UNSET_NETWORK);
+  }
+  return undone;
 }
 
 /** What a change does to what can pass, by some of the fields. */
@@ -179,7 +216,7 @@ export function idsOn(exit: string, { exit: { own, scheduled } }: Decisions): De
 }
 
 function devicesOf(ids: readonly LimitId[]): DeviceId[] {
-  return [...new Set(ids)].flatMap((id) => (id === EVERYBODY_ELSE ? [] : [id]));
+  return [...new Set(ids)].filter(isDeviceId);
 }
 
 function ownOrderIn({ own, scheduled }: Column<ExitOrder>, id: LimitId): ExitOrder | null {
@@ -192,7 +229,7 @@ function homeOrderIn(exit: Column<ExitOrder>, id: LimitId): ExitOrder {
 
 /** What a change of networks does to what can pass. One that nobody has seen is as the kill switch has it. */
 export function networksEffect(before: Decisions, after: Decisions): Effect {
-  const links = new Set([...(before.networks?.keys() ?? []), ...(after.networks?.keys() ?? [])]);
+  const links = new Set([...linksIn(before), ...linksIn(after)]);
   const effects = deviceEffects(before, after);
   for (const link of links) {
     const [from, to] = [networkIn(before, link), networkIn(after, link)];
@@ -204,8 +241,8 @@ export function networksEffect(before: Decisions, after: Decisions): Effect {
 
 /** A device may have its network's exit before or after, and it may be on any network. */
 function deviceEffects(before: Decisions, after: Decisions): Effect[] {
-  const hasDefaults = [before, after].some(({ networks }) =>
-    [...(networks?.values() ?? [])].some(({ exit }) => exit !== null),
+  const hasDefaults = [before, after].some((decisions) =>
+    linksIn(decisions).some((link) => networkOrderIn(decisions, link) !== null),
   );
   if (!hasDefaults) return [];
   return devicesOf(changedIn(before.exit, after.exit)).flatMap((id) => {
@@ -222,17 +259,22 @@ interface Network {
 
 function networkIn(decisions: Decisions, link: string): Network {
   const { networks } = decisions;
-  const isNew = networks !== null && !networks.has(link) && !areNewOpen(decisions);
+  const isNew =
+    networks !== null &&
+    networkOrderIn(decisions, link) === null &&
+    !networks.has(link) &&
+    !areNewOpen(decisions);
   return {
     record: networks?.get(link) ?? UNSET_NETWORK,
     order: isNew ? asOrder([{ to: "blocked" }]) : orderOfNetwork(decisions, link),
   };
 }
 
-/** The networks that have this exit by themselves, alone or among others. */
-export function networksOn(exit: string, { networks }: Decisions): string[] {
-  return [...(networks ?? [])].flatMap(([link, { exit: order }]) =>
-    order?.some((each) => formatExit(each) === exit) ? [link] : [],
+/** The networks that have this exit by themselves or by a schedule, alone or among others. */
+export function networksOn(exit: string, decisions: Decisions): string[] {
+  const has = (order: ExitOrder | null | undefined) => order?.some((each) => formatExit(each) === exit);
+  return linksIn(decisions).filter(
+    (link) => has(decisions.networks?.get(link)?.exit) || has(networkOrderIn(decisions, link)),
   );
 }
 
@@ -314,7 +356,7 @@ function scheduledIn(text: string | null): Column<ExitOrder>["scheduled"] {
   const pairs = (text ?? "").split(",").map((pair) => pair.split(" "));
   return new Map(
     pairs.flatMap(([id = "", exit = ""]) => {
-      const [known, parsed] = [parseDeviceId(id), parseDefaultExit(exit)];
+      const [known, parsed] = [parseDeviceId(id) ?? parseLimitId(id), parseDefaultExit(exit)];
       return known === null || parsed === null ? [] : [[known, asOrder([parsed])] as const];
     }),
   );

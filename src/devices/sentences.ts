@@ -3,9 +3,9 @@ import { rateArgs } from "../shared/rates.ts";
 import { formatExit } from "./exit.ts";
 import { formatOrder } from "./exit-order.ts";
 import type { Move } from "./exits-in-force.ts";
-import { EVERYBODY_ELSE, type LimitId } from "./id.ts";
+import { isDeviceId, type LimitId, linkIn } from "./id.ts";
 import { type Decisions, idsIn, orderOf } from "./record.ts";
-import { someOf, titlesOf } from "./title.ts";
+import { networkTitle, someOf, titlesOf } from "./title.ts";
 import type { Quota } from "./values.ts";
 
 /** Whose quota is used up, what that means, and until when. */
@@ -16,13 +16,20 @@ export function usedUp(
 ): AlertArgs<"quota_used"> {
   const amount = { megabytes, every };
   const until = { ...amount, scheduled: decisions.quota.scheduled.has(id) ? "yes" : "no" };
-  const device = id === EVERYBODY_ELSE ? null : titlesOf([id], decisions);
+  const device = titleIn(id, decisions);
   if (at_end === "told")
     return device === null ? { what: "shared_told", ...amount } : { what: "told", device, ...amount };
   if (at_end === "blocked")
     return device === null ? { what: "shared_blocked", ...until } : { what: "blocked", device, ...until };
   const limit = { ...until, ...rateArgs(at_end) };
   return device === null ? { what: "shared_limited", ...limit } : { what: "limited", device, ...limit };
+}
+
+/** Null for all others, who have none. */
+function titleIn(id: LimitId, decisions: Decisions): string | null {
+  const link = linkIn(id);
+  if (link !== null) return networkTitle(link, decisions);
+  return isDeviceId(id) ? titlesOf([id], decisions) : null;
 }
 
 /** One alert for all devices that have moved from the same exit to the same. */

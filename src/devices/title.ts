@@ -4,6 +4,12 @@ import type { Decisions } from "./record.ts";
 /** This many are enough to find them in a list. */
 const MAX_TITLES = 5;
 
+/** What a network of the LAN is called, and its interface. */
+export function networkTitle(link: string, { networks }: Pick<Decisions, "networks">): string {
+  const name = networks?.get(link)?.name ?? null;
+  return name === null ? link : `${name} (${link})`;
+}
+
 /** Some of these devices by name and id, and the number of others. */
 export function titlesOf(ids: readonly DeviceId[], names: Pick<Decisions, "name">): string {
   const { devices, more } = someOf(ids, names);

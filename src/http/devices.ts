@@ -130,7 +130,7 @@ export const networkRoutes = [
     description: "Each LAN interface is one, with the exit of its devices and what it reaches.",
     tag: "Devices",
     answers: answers(LanNetworkList, "the networks of the LAN, by interface"),
-    run: ({ devices }) => devices.networks.list(),
+    run: ({ devices }) => devices.networks.counted(),
   }),
   route({
     method: "put",

@@ -1,4 +1,4 @@
-import { EVERYBODY_ELSE } from "../devices/id.ts";
+import { EVERYBODY_ELSE, isDeviceId, linkIn } from "../devices/id.ts";
 import { byteRateOf, type LimitFigures } from "../devices/limits.ts";
 import type { UsedQuota } from "../devices/values.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
@@ -7,14 +7,23 @@ import type { MetricOf, Sample } from "./exposition.ts";
 
 /** The device or group, in the names of metrics and in their help. */
 const OF_DEVICES = { name: "device", who: "the device", labels: ["device"] };
+const OF_NETWORKS = {
+  name: "network",
+  who: "all devices of the network together",
+  labels: ["network"],
+};
 const OF_OTHERS = { name: "shared", who: "all devices without one of their own together", labels: [] };
 
 /**
- * The rates and quotas of devices, and the shared ones. There is no series for what has no limit, and no more of them
+ * The rates and quotas of devices and networks, and the shared ones. There is no series for what has no limit, and no more of them
  * than people may give limits.
  */
 export const LIMIT_METRICS = [
-  ...metricsOf(OF_DEVICES, ({ id }) => (id === EVERYBODY_ELSE ? null : { device: id })),
+  ...metricsOf(OF_DEVICES, ({ id }) => (isDeviceId(id) ? { device: id } : null)),
+  ...metricsOf(OF_NETWORKS, ({ id }) => {
+    const network = linkIn(id);
+    return network === null ? null : { network };
+  }),
   ...metricsOf(OF_OTHERS, ({ id }) => (id === EVERYBODY_ELSE ? {} : null)),
 ];
 

@@ -16,22 +16,28 @@ export interface ByteRate {
   up: number | null;
 }
 
-/** A device with a limit, or all others. */
-export interface Limited {
+/** What is limited together. */
+export interface Metered {
+  rate: ByteRate;
+  /** What may be sent and received together, what has been already, and what follows then. */
+  quota: { name: string; bytes: number; used: number; atEnd: "blocked" | "told" | ByteRate } | null;
+}
+
+/** A network of the LAN with a limit. What each of its devices has holds beside it. */
+export interface LimitedNetwork extends Metered {
+  interface: string;
+}
+
+/** A device with a limit, or all others. Without a quota, that of all others counts, if there is one. */
+export interface Limited extends Metered {
   /** The mark of its connections; `OTHERS` for all others. */
   number: number;
   /** Null for a remote device, which has none, and for all others. */
   mac: Mac | null;
   /** What it has now, as far as is known. Those of a remote device are proven by WireGuard. */
   addresses: readonly Address[];
-  rate: ByteRate;
-  /** Whether it has none of its own: that of all others counts, if there is one. */
+  /** Whether it has no rate of its own: that of all others counts, if there is one. */
   isShared: boolean;
-  /**
-   * What it may send and receive together, has already, and what it has after that. Without one, that of all others
-   * counts, if there is one.
-   */
-  quota: { name: string; bytes: number; used: number; atEnd: "blocked" | "told" | ByteRate } | null;
 }
 
 /** Stands for all devices without a limit or a quota of their own, which together can have one. */
@@ -65,18 +71,33 @@ export interface Limiting {
  * known by its MAC address, and what it receives by the mark of the connection, whatever addresses it uses. A connection
  * without a mark began outside: until its device has sent something, the address tells.
  */
-export function limitingOf(limited: readonly Limited[], inside: readonly string[]): Limiting {
+export function limitingOf(
+  limited: readonly Limited[],
+  inside: readonly string[],
+  networks: readonly LimitedNetwork[] = [],
+): Limiting {
   const others = limited.find(({ number }) => number === OTHERS) ?? NO_OTHERS;
   const all = [others, ...limited.filter((each) => each !== others)];
   const remote = limited.filter(({ mac, number }) => mac === null && number !== OTHERS);
+  const byNetwork = networkChains(networks);
+  const metered = [
+    ...all.map((each) => [`${each.number}`, each] as const),
+    ...networks.map((each) => [networkName(each.interface), each] as const),
+  ];
   return {
-    objects: new Map([...all.flatMap(limitsOf), ...all.flatMap(quotaOf)]),
+    objects: new Map([...metered.flatMap(limitsOf), ...metered.flatMap(([, each]) => quotaOf(each))]),
     chains: new Map([
-      ...all.flatMap((each) => chainsOf(each, others)),
-      ...commonChains(inside, remote.length > 0),
+      ...all.flatMap((each) => chainsOf(each, others, byNetwork)),
+      ...commonChains(inside, remote.length > 0, limited.length > 0, byNetwork),
+      ...byNetwork,
     ]),
     maps: new Map(mapsOf(all, remote)),
   };
+}
+
+/** In names of the kernel's objects, which an interface may have characters that they may not. */
+export function networkName(link: string): string {
+  return `network_${Buffer.from(link).toString("hex")}`;
 }
 
 /** The chain that all forwarded packets pass. */
@@ -191,24 +212,33 @@ const NO_OTHERS: Limited = {
   ...{ rate: { down: null, up: null }, isShared: false, quota: null },
 };
 
-function quotaOf({ quota }: Limited): Named<LimitObject> {
+function quotaOf({ quota }: Metered): Named<LimitObject> {
   return quota === null ? [] : [[quota.name, { kind: "quota", bytes: quota.bytes, used: quota.used }]];
 }
 
-function limitsOf({ number, rate, quota }: Limited): Named<LimitObject> {
+function limitsOf([name, { rate, quota }]: readonly [string, Metered]): Named<LimitObject> {
   const all = DIRECTIONS.flatMap((way) => [
-    [`${way}_${number}`, rate[way]] as const,
-    [`over_${way}_${number}`, slowOf(quota)?.[way] ?? null] as const,
+    [`${way}_${name}`, rate[way]] as const,
+    [`over_${way}_${name}`, slowOf(quota)?.[way] ?? null] as const,
   ]);
   return all.flatMap(([name, bytes]) => (bytes === null ? [] : [[name, { kind: "limit", bytes }] as const]));
 }
 
 /** The rate after a quota; null if there is none. */
-function slowOf(quota: Limited["quota"]): ByteRate | null {
+function slowOf(quota: Metered["quota"]): ByteRate | null {
   return typeof quota?.atEnd === "object" ? quota.atEnd : null;
 }
 
-function commonChains(inside: readonly string[], isAnyRemote: boolean): Named<readonly string[]> {
+/** The chains of networks: what each device may do comes between. */
+const RATES = "network_rates";
+const QUOTAS = "network_quotas";
+
+function commonChains(
+  inside: readonly string[],
+  isAnyRemote: boolean,
+  isAnyDevice: boolean,
+  byNetwork: ReadonlyMap<string, readonly string[]>,
+): Named<readonly string[]> {
   const links = `{ ${inside.map((link) => `"${link}"`).join(", ")} }`;
   const { modulus, seed, offset } = DEVICE_MARK_HASH;
   const hash = `jhash ether saddr mod ${modulus} seed 0x${seed.toString(16)} offset ${offset}`;
@@ -226,20 +256,32 @@ function commonChains(inside: readonly string[], isAnyRemote: boolean): Named<re
     "ct mark set ip6 daddr map @to_6 ct mark vmap @connections",
     `goto down_${OTHERS}`,
   ];
+  const devices = [`iifname ${links} goto sent`, "goto received"];
+  const jumpTo = (chain: string) => (byNetwork.has(chain) ? [`jump ${chain}`] : []);
   return [
-    [HOOKED, [`iifname ${links} goto sent`, "goto received"]],
+    ...(byNetwork.size === 0
+      ? [[HOOKED, devices] as const]
+      : [
+          ["by_device", devices] as const,
+          [HOOKED, [...(isAnyDevice ? ["jump by_device"] : jumpTo(RATES)), ...jumpTo(QUOTAS)]] as const,
+        ]),
     ["sent", sent],
     ["received", received],
   ];
 }
 
-/** What a packet of the device passes, each way. The quota comes after the rate: what that drops is not counted. */
-function chainsOf(each: Limited, others: Limited): Named<readonly string[]> {
+/** What a packet of the device passes, each way. The quota comes after the rates: what they drop is not counted. */
+function chainsOf(
+  each: Limited,
+  others: Limited,
+  byNetwork: ReadonlyMap<string, readonly string[]>,
+): Named<readonly string[]> {
+  const rates = byNetwork.has(RATES) ? [`jump ${RATES}`] : [];
   return DIRECTIONS.map((way) => {
     const marked = way === "up" && each.number !== OTHERS ? [`ct mark set ${each.number}`] : [];
     return [
       `${way}_${each.number}`,
-      [...marked, ...rateRule(each, others, way), ...quotaRule(each, others, way)],
+      [...marked, ...rateRule(each, others, way), ...rates, ...quotaRule(each, others, way)],
     ] as const;
   });
 }
@@ -251,11 +293,58 @@ function rateRule({ number, rate, isShared }: Limited, others: Limited, way: Dir
 
 function quotaRule(each: Limited, others: Limited, way: Direction): string[] {
   const { number, quota } = each.quota === null ? others : each;
+  return quotaText(quota, `${number}`, way);
+}
+
+function quotaText(quota: Metered["quota"], name: string, way: Direction): string[] {
   if (quota === null) return [];
   const over = `quota name "${quota.name}"`;
   if (quota.atEnd === "blocked") return [`${over} drop`];
   // It counts, too, if nothing happens afterwards.
-  return slowOf(quota)?.[way] == null ? [over] : [`${over} limit name "over_${way}_${number}" drop`];
+  return slowOf(quota)?.[way] == null ? [over] : [`${over} limit name "over_${way}_${name}" drop`];
+}
+
+/** What all devices of a network pass together; a chain without rules is not there. */
+function networkChains(networks: readonly LimitedNetwork[]): ReadonlyMap<string, readonly string[]> {
+  const chains = [
+    [RATES, networks.flatMap((each) => [...usedUpRules(each), ...networkRules(each, networkRate)])],
+    [QUOTAS, networks.flatMap((each) => networkRules(each, networkQuota))],
+  ] as const;
+  return new Map(chains.filter(([, rules]) => rules.length > 0));
+}
+
+function networkRules(
+  network: LimitedNetwork,
+  rulesOf: (network: LimitedNetwork, way: Direction) => string[],
+): string[] {
+  return DIRECTIONS.flatMap((way) =>
+    rulesOf(network, way).flatMap((rule) =>
+      matchesOf(network.interface, way).map((match) => `${match} ${rule}`),
+    ),
+  );
+}
+
+/** A packet that comes and goes by the same interface counts once: for what began its connection. */
+function matchesOf(link: string, way: Direction): string[] {
+  const [here, there, direction] = way === "up" ? ["iif", "oif", "original"] : ["oif", "iif", "reply"];
+  return [
+    `${here}name "${link}" ${there}name != "${link}"`,
+    `${here}name "${link}" ${there}name "${link}" ct direction ${direction}`,
+  ];
+}
+
+function networkRate({ interface: link, rate }: LimitedNetwork, way: Direction): string[] {
+  return rate[way] === null ? [] : [`limit name "${way}_${networkName(link)}" drop`];
+}
+
+function networkQuota({ interface: link, quota }: LimitedNetwork, way: Direction): string[] {
+  return quotaText(quota, networkName(link), way);
+}
+
+/** What is dropped because the network's quota is known to be used up does not count for the quota of its device. */
+function usedUpRules({ interface: link, quota }: LimitedNetwork): string[] {
+  if (quota === null || quota.atEnd !== "blocked" || quota.used < quota.bytes) return [];
+  return [`iifname "${link}" drop`, `oifname "${link}" drop`];
 }
 
 function mapsOf(

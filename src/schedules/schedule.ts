@@ -2,9 +2,17 @@ import { nameIn } from "../base/name.ts";
 import { listIn, SavedList } from "../base/saved.ts";
 import type { Values } from "../devices/by-time.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
-import { deviceIdIn, EVERYBODY_ELSE, type LimitId, parseLimitId } from "../devices/id.ts";
+import {
+  deviceIdIn,
+  EVERYBODY_ELSE,
+  type LimitId,
+  linkIn,
+  networkIdOf,
+  parseLimitId,
+} from "../devices/id.ts";
 import { quotaIn } from "../devices/quota.ts";
 import { assertSingle, rateIn } from "../devices/rate.ts";
+import { refused as refusedOfDevice } from "../devices/refusals.ts";
 import type { Quota, Rate } from "../devices/values.ts";
 import { MAX_ONCE_MINUTES } from "../shared/bounds.ts";
 import { isOutside } from "../shared/exits.ts";
@@ -27,7 +35,7 @@ export interface Move {
 
 export type ActionKind = keyof Values;
 
-/** A device, or all others, has something else for some time. All others have no exit. */
+/** A device, a network, or all others have something else for some time. All others have no exit. */
 interface TimedAs<Kind extends ActionKind> {
   name: string;
   do: Kind;
@@ -66,9 +74,9 @@ export function onceIn(
 export function scheduleIn(name: string, body: Body, once?: Once): Schedule {
   nameIn("name", name);
   for (const field of ["at", "until"] as const) timeIn(field, body[field] ?? "00:00");
-  const { tunnel, device, shared_rate, shared_quota } = body;
-  if ([tunnel, device, shared_rate, shared_quota].filter((each) => each !== undefined).length !== 1)
-    throw refused("one_of_required", { fields: "tunnel, device, shared_rate or shared_quota" });
+  const { tunnel, device, network, shared_rate, shared_quota } = body;
+  if ([tunnel, device, network, shared_rate, shared_quota].filter((each) => each !== undefined).length !== 1)
+    throw refused("one_of_required", { fields: "tunnel, device, network, shared_rate or shared_quota" });
   if (tunnel === undefined) return timedIn(name, body, once);
   if (once !== undefined) throw refused("once_malformed");
   return moveIn(name, tunnel, body);
@@ -92,7 +100,9 @@ export function bodyOf(schedule: Schedule): Omit<SavedSchedule, "name"> {
 function whatOf(schedule: Schedule): Body {
   if (schedule.do === "move") return { tunnel: schedule.tunnel };
   const { do: what, who, value } = schedule;
-  return who === EVERYBODY_ELSE ? { [`shared_${what}`]: value } : { device: who, [what]: value };
+  if (who === EVERYBODY_ELSE) return { [`shared_${what}`]: value };
+  const link = linkIn(who);
+  return { ...(link === null ? { device: who } : { network: link }), [what]: value };
 }
 
 /** Those of people. */
@@ -125,7 +135,8 @@ function wordsOf(schedule: Schedule): string {
 
 function actionOf(schedule: Schedule): string {
   if (schedule.do === "move") return `move the ${tunnelTitle(schedule.tunnel)}`;
-  const { who } = schedule;
+  const link = linkIn(schedule.who);
+  const who = link === null ? schedule.who : `the network ${link}`;
   if (schedule.do === "exit") return `${who} to ${schedule.value}`;
   const [what, limit] =
     schedule.do === "rate" ? ["limit", rateOf(schedule.value)] : ["quota", quotaOf(schedule.value)];
@@ -154,23 +165,31 @@ function moveIn(
 }
 
 function timedIn(name: string, body: Body, once?: Once): TimedAction {
-  const { device, at, until, every_hours, days } = body;
+  const { device, network, at, until, every_hours, days } = body;
+  const of = device !== undefined ? "device" : network !== undefined ? "network" : null;
   if (once !== undefined && [at, until, every_hours, days].some((each) => each !== undefined))
     throw refused("once_malformed");
   if (every_hours !== undefined) throw refused("only_for_tunnel");
-  const deed = device === undefined ? sharedIn(body) : deedIn(device, body);
+  const deed = of === null ? sharedIn(body) : deedIn(whoIn(body), body);
   if (once !== undefined) return { name, ...deed, when: once };
   if (at === undefined || until === undefined)
-    throw refused("times_required", { of: device === undefined ? `shared_${deed.do}` : "device" });
+    throw refused("times_required", { of: of ?? `shared_${deed.do}` });
   if (until === at) throw refused("times_equal");
   return { name, ...deed, when: { at, until, days: sorted(days) } };
 }
 
-/** What a device has. */
-function deedIn(device: string, { exit, rate, quota }: Body): Action {
+/** A device, or a network of the LAN. */
+function whoIn({ device, network = "" }: Body): LimitId {
+  if (device !== undefined) return deviceIdIn(device, "device");
+  const who = parseLimitId(networkIdOf(network));
+  if (who === null) throw refusedOfDevice("network_unknown");
+  return who;
+}
+
+/** What a device or a network has. */
+function deedIn(who: LimitId, { exit, rate, quota }: Body): Action {
   if ([exit, rate, quota].filter((each) => each !== undefined).length !== 1)
     throw refused("one_of_required_for_device");
-  const who = deviceIdIn(device, "device");
   const isSingle = parseLimitId(who) !== null;
   if (rate !== undefined) {
     assertSingle(isSingle);

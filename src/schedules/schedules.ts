@@ -12,7 +12,7 @@ import { Queue } from "../base/queue.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import { Unsaved } from "../base/unsaved.ts";
 import type { AllByTime, ByTime, Values } from "../devices/by-time.ts";
-import { EVERYBODY_ELSE, type LimitId } from "../devices/id.ts";
+import { EVERYBODY_ELSE, type LimitId, linkIn } from "../devices/id.ts";
 import { Quota, Rate } from "../devices/values.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import type { Host } from "../system/host.ts";
@@ -382,7 +382,7 @@ export class Schedules {
   private tellRefused(what: ActionKind, who: string, name: string, error: unknown): void {
     const reason = messageOf(error);
     if (who === EVERYBODY_ELSE) this.tellFault({ what: `shared_${what}`, name, reason });
-    else this.tellFault({ what, name, device: who, reason });
+    else this.tellFault({ what, name, device: linkIn(who) ?? who, reason });
   }
 
   /** Reports each fault once, as long as it lasts. */

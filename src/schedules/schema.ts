@@ -24,6 +24,12 @@ export const ScheduleBody = objectOf({
         "from `at` to `until` this device has the exit, the rate or the quota; by id, as in /api/devices",
     }),
   ),
+  network: Type.Optional(
+    Type.String({
+      description:
+        "in place of `device`: the network of this LAN interface; its devices have the rate or the quota together, and the exit if they have none of their own",
+    }),
+  ),
   exit: Type.Optional(Type.String({ description: "with `device`: name of a tunnel, or blocked" })),
   rate: Type.Optional(
     Type.Union([Rate, Type.Null()], {

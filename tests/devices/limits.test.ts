@@ -7,7 +7,7 @@ import { Assignments } from "../../src/devices/assignments.ts";
 import { allByTime } from "../../src/devices/by-time.ts";
 import { type Overridable, oneOf } from "../../src/devices/column.ts";
 import { withDirect } from "../../src/devices/direct.ts";
-import { type DeviceId, EVERYBODY_ELSE, type LimitId } from "../../src/devices/id.ts";
+import { type DeviceId, EVERYBODY_ELSE, type LimitId, networkIdOf } from "../../src/devices/id.ts";
 import { Limits } from "../../src/devices/limits.ts";
 import { QUOTAS } from "../../src/devices/quota.ts";
 import { Quotas } from "../../src/devices/quotas.ts";
@@ -16,6 +16,7 @@ import { type DeviceRecord, idsGiven, withRecord, withScheduled } from "../../sr
 import type { Quota, Rate } from "../../src/devices/values.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
 import { markOfDevice, markOfRemote } from "../../src/network/device-mark.ts";
+import { networkName } from "../../src/network/limits-table.ts";
 import { quotaText } from "../../src/shared/quotas.ts";
 import { Store } from "../../src/store/store.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -90,6 +91,7 @@ class World {
   readonly byTime = allByTime({
     assignments: this.assignments,
     assertExit: () => {},
+    withSeen: (decisions) => decisions,
     onChange: () => {},
   });
 
@@ -233,6 +235,79 @@ test("everybody else shares one rate, and a device with its own is not among the
   expect([limits.ids, limits.of(EVERYBODY_ELSE)]).toEqual([[TV], { down: 10, up: null }]);
   limits = await fresh();
   expect(limits.of(EVERYBODY_ELSE)).toEqual({ down: 10, up: null });
+});
+
+const A_DAY: Quota = { megabytes: 500, every: "day", at_end: "blocked" };
+const GUESTS = networkIdOf("eth0.20");
+const NAME = networkName("eth0.20");
+const MATCHES = {
+  up: ['iifname "eth0.20" oifname != "eth0.20"', 'iifname "eth0.20" oifname "eth0.20" ct direction original'],
+  down: ['oifname "eth0.20" iifname != "eth0.20"', 'oifname "eth0.20" iifname "eth0.20" ct direction reply'],
+} as const;
+const matched = (way: "up" | "down", rule: string) => MATCHES[way].map((match) => `${match} ${rule}`);
+
+test("a network has its rate for all of its devices together, and costs only the packets of networks", async () => {
+  await limits.set(GUESTS, { down: 10, up: 2 });
+  expect(chain("forwarded")?.slice(1)).toEqual(["jump network_rates"]);
+  expect(chain("network_rates")).toEqual([
+    ...matched("down", `limit name "down_${NAME}" drop`),
+    ...matched("up", `limit name "up_${NAME}" drop`),
+  ]);
+  expect(lines("rate over").toSorted()).toEqual([
+    "rate over 1250000 bytes/second burst 65536 bytes",
+    "rate over 250000 bytes/second burst 65536 bytes",
+  ]);
+  expect([limits.rated, limits.of(GUESTS)]).toEqual([[], { down: 10, up: 2 }]);
+  limits = await fresh();
+  expect(limits.of(GUESTS)).toEqual({ down: 10, up: 2 });
+  await limits.set(GUESTS, null);
+  expect(host.limitsTable).toBeNull();
+});
+
+test("what drops comes before what counts: a device's rate, its network's, its quota, its network's", async () => {
+  await limits.set(TV, { down: 20, up: null });
+  await limits.setQuota(TV, A_DAY);
+  expect(chain("forwarded")?.at(-1)).toBe("goto received");
+  await limits.set(GUESTS, { down: 10, up: null });
+  await limits.setQuota(GUESTS, { megabytes: 5, every: "month", at_end: "blocked" });
+  expect(chain("forwarded")?.slice(1)).toEqual(["jump by_device", "jump network_quotas"]);
+  expect(chain("by_device")).toEqual(['iifname { "lan0" } goto sent', "goto received"]);
+  expect(chain("down_TV")).toEqual([
+    'limit name "down_TV" drop',
+    "jump network_rates",
+    'quota name "used_2026_01_01_02_00_00_00_00_20" drop',
+  ]);
+  expect(chain("down_1")).toEqual(["jump network_rates"]);
+  const quota = `quota name "used_2026_01_${NAME}" drop`;
+  expect(chain("network_quotas")).toEqual([...matched("down", quota), ...matched("up", quota)]);
+  // Known to be used up: nothing more counts for a device.
+  host.useQuotas(6_000_000);
+  await limits.check();
+  expect(chain("network_rates")?.slice(0, 2)).toEqual(['iifname "eth0.20" drop', 'oifname "eth0.20" drop']);
+  expect(usedUp.filter((each) => each.startsWith("network"))).toEqual([
+    "network:eth0.20 5 MB a month, then blocked",
+  ]);
+  await limits.setQuota(GUESTS, null);
+  await limits.set(GUESTS, null);
+  expect([chain("network_rates"), chain("forwarded")?.at(-1)]).toEqual([null, "goto received"]);
+});
+
+test("no two networks share a count, whatever their interfaces are called", async () => {
+  const links = ["eth0.2", "eth0-2", "eth0_2", "ETH0.2", "eth0"];
+  for (const link of links) await limits.setQuota(networkIdOf(link), A_DAY);
+  expect(new Set(lines("quota used_")).size).toBe(links.length);
+});
+
+test("the limit of all others is nothing to a network, whose own one opens nothing", async () => {
+  await limits.set(EVERYBODY_ELSE, { down: 1, up: 1 });
+  await limits.setQuota(EVERYBODY_ELSE, A_DAY);
+  const none = { down: 100, up: null };
+  expect(limits.byTime.rate.loosens(GUESTS, undefined, none)).toBe(false);
+  expect(limits.byTime.rate.loosens(GUESTS, none, undefined)).toBe(true);
+  expect(limits.byTime.quota.loosens(GUESTS, undefined, A_DAY)).toBe(false);
+  // Positive control: a device leaves what it has shared.
+  expect(limits.byTime.rate.loosens(TV, undefined, none)).toBe(true);
+  expect(limits.byTime.quota.loosens(TV, undefined, A_DAY)).toBe(true);
 });
 
 test("a remote device is known by its addresses, as they are now", async () => {
@@ -498,7 +573,7 @@ test("what the database or a backup has that is no limit is left out", () => {
 });
 
 const FULL_BYTES = 500_000_000;
-const QUOTA: Quota = { megabytes: 500, every: "day", at_end: "blocked" };
+const QUOTA = A_DAY;
 const used = () => limits.quotaOf(TV)?.usedBytes;
 
 test("the kernel blocks a device after its quota, which is told once and begins again at local midnight", async () => {

@@ -6,8 +6,10 @@ import { Bus } from "../../src/base/bus.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Devices } from "../../src/devices/devices.ts";
+import { networkIdOf } from "../../src/devices/id.ts";
 import { NETWORKS } from "../../src/devices/network-record.ts";
 import type { DevicesEvents } from "../../src/devices/updates.ts";
+import type { NetworkPart } from "../../src/killswitch/network-part.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
 import type { Lan } from "../../src/network/lan.ts";
 import { Store } from "../../src/store/store.ts";
@@ -210,7 +212,7 @@ describe("what people decide about a network", () => {
       answers.push(await refusal(networks.set(link, { ...change } as never)));
     expect(answers.map((text) => text.split(":").slice(0, 2).join(":"))).toEqual([
       "not_found: interface",
-      "bad_request: name, exit, page or others is required",
+      "bad_request: name, exit, page, others, rate or quota is required",
       "bad_request: exit",
       "not_found: exit",
       "bad_request: exit",
@@ -297,4 +299,80 @@ test("what is kept is read as it was written; an exit that cannot be read is blo
   const [[, odd] = []] = NETWORKS.parse('[{"interface":"a","exit":"direct","page":"yes"}]');
   expect(odd).toMatchObject({ exit: [{ to: "blocked" }], page: false });
   expect(NETWORKS.leftOf('[{"interface":"a b"}]')).toEqual({ text: "[]" });
+});
+
+describe("what a network has together", () => {
+  const guests = () => world.devices.networks.list().networks.find((each) => each.interface === "eth0.20");
+  const exits = () =>
+    world.parts
+      .at(-1)
+      ?.networks?.map((each) => `${each.interface} ${formatOf(each.exit)}`)
+      .toSorted();
+  const formatOf = (exit: NetworkPart["exit"]) => (exit === null ? "as home" : exit.to);
+  const ID = networkIdOf("eth0.20");
+  const schedule = (exit?: string) => world.devices.byTime.exit.schedule(ID, exit);
+
+  test("a schedule's exit lies over its own and outlives a restart; the other networks stay as they are", async () => {
+    await world.see(HOME, GUESTS);
+    await schedule("blocked");
+    expect([guests()?.exit, guests()?.assigned, exits()]).toEqual([
+      "blocked",
+      true,
+      ["eth0.20 blocked", "lan0 as home"],
+    ]);
+    await world.start(HOME, GUESTS);
+    expect([world.networks, exits()]).toEqual([
+      ["eth0.20 blocked", "lan0 main"],
+      ["eth0.20 blocked", "lan0 as home"],
+    ]);
+    await schedule(undefined);
+    expect([guests()?.exit, guests()?.assigned]).toEqual(["main", false]);
+    expect(exits()).toEqual(["eth0.20 as home", "lan0 as home"]);
+  });
+
+  test("what a person chooses ends the schedule's, and a network that is forgotten keeps nothing", async () => {
+    await world.see(HOME, GUESTS);
+    await schedule("blocked");
+    await world.devices.networks.set("eth0.20", { exit: "amsterdam" });
+    expect([guests()?.exit, world.devices.byTime.exit.scheduled]).toEqual(["amsterdam", []]);
+    await world.devices.networks.set("eth0.20", {
+      rate: { down: 20, up: 5 },
+      quota: { megabytes: 50, every: "day" },
+    });
+    expect([guests()?.rate, guests()?.quota]).toEqual([
+      { down: 20, up: 5 },
+      { megabytes: 50, every: "day", at_end: "blocked", used_bytes: 0 },
+    ]);
+    await schedule("blocked");
+    await world.see(HOME);
+    await world.devices.networks.forget("eth0.20");
+    expect([guests(), world.devices.limitFigures, world.devices.byTime.exit.scheduled]).toEqual([
+      undefined,
+      [],
+      [],
+    ]);
+    expect(await refusal(schedule("blocked"))).toBe(
+      "not_found: interface: there is no such network; to list them: portcullis networks",
+    );
+  });
+
+  test("a schedule's exit that leads somewhere opens, and one that blocks or ends at a block does not", async () => {
+    await world.see(HOME, GUESTS);
+    const loosens = (from?: string, to?: string) => world.devices.byTime.exit.loosens(ID, from, to);
+    expect([loosens(undefined, "blocked"), loosens("blocked", undefined)]).toEqual([false, true]);
+    await world.devices.networks.set("eth0.20", { exit: "blocked" });
+    // As the home: but the network was blocked.
+    expect([loosens(undefined, "main"), loosens("main", undefined)]).toEqual([true, false]);
+  });
+
+  test("a tunnel that a schedule's exit leads to, or that lies under it, is not removed", async () => {
+    await world.see(HOME, GUESTS);
+    const removed = () => refusal(world.devices.unlessUsed("amsterdam", async () => {}));
+    expect(await removed()).toBe("done");
+    await schedule("amsterdam");
+    expect(await removed()).toContain("eth0.20");
+    await world.devices.networks.set("eth0.20", { exit: "amsterdam" });
+    await schedule("blocked");
+    expect(await removed()).toContain("eth0.20");
+  });
 });

@@ -55,7 +55,7 @@ export class LimitsTable {
   private checked(): this {
     for (const [, bytes, used] of this.text.matchAll(/over (\d+) bytes used (\d+) bytes/g))
       if (Number(used) > Number(bytes)) fail("Error: Could not process rule: Invalid argument");
-    for (const [, name] of this.text.matchAll(/goto ([a-z]+_\d+)/g))
+    for (const [, name] of this.text.matchAll(/(?:goto|jump) ([a-z]+_\w+)/g))
       if (!this.blocks.has(`chain ${name}`)) fail("Error: Could not process rule: No such file or directory");
     return this;
   }
@@ -82,7 +82,7 @@ function change(blocks: Map<string, readonly string[]>, line: string): void {
 }
 
 function remove(blocks: Map<string, readonly string[]>, key: string, kind: string, name: string): void {
-  const use = kind === "chain" ? new RegExp(`goto ${name}\\b`) : new RegExp(`${kind} name "${name}"`);
+  const use = kind === "chain" ? new RegExp(`(goto|jump) ${name}\\b`) : new RegExp(`${kind} name "${name}"`);
   if ([...blocks.values()].flat().some((line) => use.test(line))) fail(`${name}: Device or resource busy`);
   blocks.delete(key);
 }

@@ -35,12 +35,12 @@ test("ids and days are kept in one spelling", () => {
 });
 
 test.each<[ScheduleBody, string]>([
-  [{}, "either tunnel, device, shared_rate or shared_quota is required"],
-  [{ ...NIGHT, tunnel: "main" }, "either tunnel, device, shared_rate or shared_quota is required"],
-  [{ ...SHARED, device: TV }, "either tunnel, device, shared_rate or shared_quota is required"],
+  [{}, "either tunnel, device, network, shared_rate or shared_quota is required"],
+  [{ ...NIGHT, tunnel: "main" }, "either tunnel, device, network, shared_rate or shared_quota is required"],
+  [{ ...SHARED, device: TV }, "either tunnel, device, network, shared_rate or shared_quota is required"],
   [
     { ...SHARED, shared_rate: null, tunnel: "main" },
-    "either tunnel, device, shared_rate or shared_quota is required",
+    "either tunnel, device, network, shared_rate or shared_quota is required",
   ],
   [{ tunnel: "Main", at: "04:00" }, "tunnel: must have 1 to 32 of the characters a-z, 0-9 and -"],
   [{ tunnel: "main" }, "either at, with days if you like, or every_hours is required"],
@@ -60,7 +60,7 @@ test.each<[ScheduleBody, string]>([
   [{ ...TIMES, shared_quota: null, quota: null }, "exit, rate and quota are for a device"],
   [
     { ...TIMES, shared_quota: null, shared_rate: null },
-    "either tunnel, device, shared_rate or shared_quota is required",
+    "either tunnel, device, network, shared_rate or shared_quota is required",
   ],
   [{ shared_quota: null, until: "21:00" }, "at and until are required for shared_quota"],
   [

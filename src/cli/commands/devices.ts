@@ -58,7 +58,7 @@ export function addDeviceCommands(program: Command): void {
     command(
       program,
       "network",
-      "show a network of the LAN, or choose its exit, name it, or say whether it may use the page and reach other networks",
+      "show a network of the LAN, or choose its exit, name it, give all of it a limit or a quota, or say whether it may use the page and reach other networks",
     )
       .argument("<network>", "its interface or its name")
       .addArgument(
@@ -67,13 +67,16 @@ export function addDeviceCommands(program: Command): void {
           "name",
           "page",
           "others",
+          "rate",
+          "quota",
           "forget",
         ]),
       )
       .argument(
         "[exit or value]",
-        "for exit: a tunnel, blocked, several of which the first that is up is taken, or default; for name: 1 to 64 characters, or off; for page and others: on or off",
-      ),
+        "for exit: a tunnel, blocked, several of which the first that is up is taken, or default; for name: 1 to 64 characters, or off; for page and others: on or off; for rate: Mbit/s each way (20), down and up (20/5 or 20/off), or off; for quota: how much, such as 500MB/day or 20GB/month, or off",
+      )
+      .argument("[end of the quota]", "what they have then: blocked (the default), a rate, or told"),
     async (api, args) => (await import("../networks.ts")).changeNetwork(api, args),
   );
   apiCommand(

@@ -16,7 +16,7 @@ export function addScheduleCommands(program: Command): void {
     command(
       program,
       "schedule",
-      "give a device an exit, a limit or a quota, or all others a shared limit or quota, for some hours, or move a tunnel to another server of its place, at certain times",
+      "give a device or a network an exit, a limit or a quota, or all others a shared limit or quota, for some hours, or move a tunnel to another server of its place, at certain times",
     )
       .argument("<schedule>", "its name; replaces one of this name")
       .addArgument(
@@ -24,6 +24,9 @@ export function addScheduleCommands(program: Command): void {
           "exit",
           "rate",
           "quota",
+          "network-exit",
+          "network-rate",
+          "network-quota",
           "shared-rate",
           "shared-quota",
           "move",
@@ -32,7 +35,7 @@ export function addScheduleCommands(program: Command): void {
       )
       .argument(
         "[device]",
-        "for exit, rate and quota: its id or its name; for move: a tunnel (default: main); shared-rate and shared-quota go on with the rate or the quota",
+        "for exit, rate and quota: its id or its name; with network-: the network's interface or name; for move: a tunnel (default: main); shared-rate and shared-quota go on with the rate or the quota",
       )
       .argument(
         "[exit, rate or quota]",
