@@ -13,10 +13,11 @@ const ROUTES_BACK = `
 
 /** In the order of the table's rows. */
 export const EVENTS: readonly Event[] = [
-  { name: "the machine boots, and connects", from: "off", run: async () => {} },
+  { name: "the machine boots, and connects", from: "off", isOutside: true, run: async () => {} },
   {
     name: "switch to another server",
     from: "connected",
+    isOutside: true,
     run: async (trial) => {
       await trial.disconnects();
       await trial.connects(1);
@@ -25,11 +26,13 @@ export const EVENTS: readonly Event[] = [
   {
     name: "disconnect",
     from: "connected",
+    isOutside: true,
     run: (trial) => trial.disconnects(),
   },
   {
     name: "switch to a server with IPv4 alone",
     from: "connected",
+    isOutside: true,
     run: async (trial) => {
       await trial.disconnects();
       await trial.connects(0, "IPv4 alone");
@@ -70,11 +73,11 @@ export const EVENTS: readonly Event[] = [
   {
     name: "the uplink's cable is pulled and put back",
     from: "connected",
+    isOutside: true,
     run: async (trial) => {
       await trial.lab.unplug();
       await trial.observe();
-      await trial.lab.plug();
-      await trial.place.run("cat /sys/class/net/$UPLINK/carrier");
+      await trial.plugs();
     },
   },
   {
@@ -95,6 +98,7 @@ export const EVENTS: readonly Event[] = [
   {
     name: "a device asks the home router for names",
     from: "connected",
+    isOutside: true,
     run: async ({ lab }) => {
       const { v4, v6 } = ROUTER.lan[2];
       const probe = await Probe.start(lab.namespaces.client, questions([v4, v6]));
@@ -105,11 +109,13 @@ export const EVENTS: readonly Event[] = [
   {
     name: "a neighbour sends into a device's flow (CVE-2019-14899)",
     from: "connected",
+    isOutside: true,
     run: async ({ lab, entered }) => entered.push(...(await reachFlow(lab))),
   },
   {
     name: "crafted packets of strangers",
     from: "connected",
+    isOutside: true,
     run: ({ lab }) => answersToStrangers(lab),
   },
 ];

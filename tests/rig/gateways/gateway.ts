@@ -17,6 +17,8 @@ export interface Gateway {
 export interface Running {
   connect(server: ServerNumber, families: Families): Promise<unknown>;
   disconnect(): Promise<unknown>;
+  /** Only of a machine; what stands in a namespace boots by its files. */
+  reboot?(): Promise<unknown>;
 }
 
 interface Scripts {

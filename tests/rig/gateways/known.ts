@@ -1,3 +1,4 @@
+import { UNPACKED } from "../tools/client-programs.ts";
 import { type Gateway, scripted } from "./gateway.ts";
 import { PORTCULLIS } from "./portcullis.ts";
 
@@ -91,5 +92,24 @@ const UFW = scripted({
   disconnect: WG_QUICK_DOWN,
 });
 
+const FERM = scripted({
+  name: "ferm",
+  boot: `${UNPACKED}/usr/sbin/ferm - <<END
+domain (ip ip6) {
+  table nat chain POSTROUTING outerface $TUNNEL MASQUERADE;
+  table filter {
+    chain INPUT { policy DROP; mod state state (ESTABLISHED RELATED) ACCEPT; interface (lo $LAN) ACCEPT; }
+    chain FORWARD { policy DROP; interface $LAN outerface $TUNNEL ACCEPT; }
+    chain FORWARD interface $TUNNEL outerface $LAN mod state state (ESTABLISHED RELATED) ACCEPT;
+    chain OUTPUT { policy DROP; outerface (lo $LAN $TUNNEL) ACCEPT; }
+  }
+}
+domain ip table filter chain OUTPUT proto udp daddr ($(echo $SERVERS | tr , ' ')) dport $PORT ACCEPT;
+domain ip6 table filter chain (INPUT OUTPUT) proto icmpv6 icmp-type (neighbour-solicitation neighbour-advertisement) ACCEPT;
+END`,
+  connect: WG_QUICK_UP,
+  disconnect: WG_QUICK_DOWN,
+});
+
 /** In the order of the table's columns; the control is first. */
-export const GATEWAYS: readonly Gateway[] = [OPEN, WG_QUICK, NFTABLES, UFW, PORTCULLIS];
+export const GATEWAYS: readonly Gateway[] = [OPEN, WG_QUICK, NFTABLES, UFW, FERM, PORTCULLIS];

@@ -38,12 +38,29 @@ export class Place {
 
   /** Throws with what it says if it fails. */
   async run(script: string, server: ServerNumber = 0, families: Families = "IPv4 and IPv6"): Promise<void> {
+    const argv = this.lab.sandbox.onGateway(this.commandFor(script, server, families));
+    await this.succeeds(argv);
+  }
+
+  /** On the machine that judges. */
+  async runHere(
+    script: string,
+    server: ServerNumber = 0,
+    families: Families = "IPv4 and IPv6",
+  ): Promise<void> {
+    await this.succeeds(this.commandFor(script, server, families));
+  }
+
+  private commandFor(script: string, server: ServerNumber, families: Families): string[] {
     const variables = Object.entries(this.environment(server, families)).map(
       ([name, value]) => `${name}=${value}`,
     );
-    const argv = ["env", ...variables, "sh", "-ec", script];
-    const { code, stderr } = await this.lab.outside(this.lab.sandbox.onGateway(argv));
-    if (code !== 0) throw new Error(`${script}: ${stderr}`);
+    return ["env", ...variables, "sh", "-ec", script];
+  }
+
+  private async succeeds(argv: readonly string[]): Promise<void> {
+    const { code, stderr } = await this.lab.outside(argv);
+    if (code !== 0) throw new Error(`${argv.at(-1)}: ${stderr}`);
   }
 
   private environment(server: ServerNumber, families: Families) {
@@ -67,7 +84,7 @@ export class Place {
   }
 
   /** `wg-quick` names the link after the file. */
-  private configFile(server: ServerNumber, families: Families): string {
+  configFile(server: ServerNumber, families: Families): string {
     const folder = `server-${server}-${families.replaceAll(" ", "-")}`;
     return join(this.lab.sandbox.directory, folder, `${this.tunnel}.conf`);
   }

@@ -4,6 +4,7 @@ import { createLab, type Lab } from "../tools/lab.ts";
 import type { Sniffer } from "../tools/sniffer.ts";
 import type { Traffic } from "../tools/traffic.ts";
 import { until } from "../tools/until.ts";
+import { type Cables, meet, plugIn } from "./cables.ts";
 import type { Gateway, Running } from "./gateway.ts";
 import { type Families, Place, type ServerNumber } from "./place.ts";
 
@@ -23,6 +24,8 @@ export interface Event {
   from: "off" | "connected";
   /** Played only with a gateway that claims to survive it. */
   claim?: "a flush";
+  /** It needs nothing on the gateway itself but what a person asks of it: another machine can be judged by it. */
+  isOutside?: true;
   run(trial: Trial): Promise<unknown>;
 }
 
@@ -37,8 +40,8 @@ export interface Verdict {
 }
 
 /** Plays it in a lab that is gone afterwards. Throws where the gateway does not work before the event. */
-export async function judged(gateway: Gateway, event: Event): Promise<Verdict> {
-  const trial = await Trial.open(gateway);
+export async function judged(gateway: Gateway, event: Event, cables: Cables | null = null): Promise<Verdict> {
+  const trial = await Trial.open(gateway, cables);
   try {
     return await trial.play(event);
   } finally {
@@ -59,14 +62,17 @@ export class Trial {
     readonly lab: Lab,
     private readonly gateway: Gateway,
     private readonly sniffer: Sniffer,
+    /** Gives the cards back; null if the gateway is in the lab. */
+    private readonly unplugCards: (() => Promise<void>) | null,
   ) {
     this.place = new Place(lab);
   }
 
-  static async open(gateway: Gateway): Promise<Trial> {
+  static async open(gateway: Gateway, cables: Cables | null): Promise<Trial> {
     const lab = await createLab({ cards: CARDS });
     try {
-      return new Trial(lab, gateway, await lab.sniff());
+      const unplugCards = cables === null ? null : await plugIn(lab, cables);
+      return new Trial(lab, gateway, await lab.sniff(), unplugCards);
     } catch (error) {
       await lab.close();
       throw error;
@@ -74,12 +80,7 @@ export class Trial {
   }
 
   async play({ from, run }: Event): Promise<Verdict> {
-    const off = await this.installs();
-    await this.gateway.boot(this.place);
-    await network(this, "up");
-    await plugged(this.lab, [this.lab.namespaces.client]);
-    if (from === "off") await this.observe();
-    this.running = await this.gateway.start(this.place);
+    const off = await (this.unplugCards === null ? this.boots(from) : this.meets(from));
     await this.connects();
     const before = from === "off" ? off : (await this.count()).length;
     await run(this);
@@ -104,6 +105,12 @@ export class Trial {
     await this.running?.disconnect();
   }
 
+  /** The uplink's cable, which the kernel of the lab's gateway looks at when it is asked. */
+  async plugs(): Promise<void> {
+    await this.lab.plug();
+    if (this.unplugCards === null) await this.place.run("cat /sys/class/net/$UPLINK/carrier");
+  }
+
   /** A command in the gateway's namespace; throws if it fails. */
   async inside(argv: readonly string[], stdin?: string): Promise<string> {
     const { code, stdout, stderr } = await this.lab.exec(this.lab.namespaces.gateway, argv, stdin);
@@ -126,7 +133,12 @@ export class Trial {
 
   async close(): Promise<void> {
     await Promise.all(this.traffics.map((traffic) => traffic.stop()));
-    await this.sniffer.stop().finally(() => this.lab.close());
+    try {
+      await this.sniffer.stop();
+      await this.unplugCards?.();
+    } finally {
+      await this.lab.close();
+    }
   }
 
   /** Returns how many packets were outside when the machine was off, with all that sends. */
@@ -137,6 +149,29 @@ export class Trial {
     await this.startTraffic();
     this.others = new Set(await this.processes());
     return (await this.count()).length;
+  }
+
+  /** Returns how many packets were outside before. */
+  private async boots(from: Event["from"]): Promise<number> {
+    const off = await this.installs();
+    await this.gateway.boot(this.place);
+    await network(this, "up");
+    await plugged(this.lab, [this.lab.namespaces.client]);
+    if (from === "off") await this.observe();
+    this.running = await this.gateway.start(this.place);
+    return off;
+  }
+
+  /** Another machine is there already, and whatever it lets out before it is connected counts. */
+  private async meets(from: Event["from"]): Promise<number> {
+    await this.gateway.prepare(this.place);
+    this.lab.otherGateway = await meet(this.lab);
+    this.running = await this.gateway.start(this.place);
+    this.traffics = [await this.lab.traffic(this.lab.namespaces.client, { kinds: OF_DEVICES })];
+    if (from === "connected") return 0;
+    await this.running.reboot?.();
+    await this.observe();
+    return 0;
   }
 
   private verdict(leaks: readonly string[]): Verdict {

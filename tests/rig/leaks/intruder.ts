@@ -128,5 +128,6 @@ export async function place(lab: Lab, side: Side) {
   const card = side === "lan" ? sandbox.lan : sandbox.uplink;
   const macOf = async (where: string, link: string) =>
     (await lab.exec(where, ["cat", `/sys/class/net/${link}/address`])).stdout.trim().replaceAll(":", "");
-  return { namespace, own: await macOf(namespace, "lan0"), gateway: await macOf(namespaces.gateway, card) };
+  const gateway = lab.otherGateway?.[side] ?? (await macOf(namespaces.gateway, card));
+  return { namespace, own: await macOf(namespace, "lan0"), gateway };
 }

@@ -91,6 +91,8 @@ async function carrySinglePackets(lab: Lab): Promise<void> {
 export class Lab {
   private gateways: Gateway[] = [];
   private delayLine: DelayLine | null = null;
+  /** The MAC addresses of a gateway that is another machine, at this one's network cards. */
+  otherGateway: Readonly<Record<"lan" | "uplink", string>> | null = null;
 
   constructor(readonly sandbox: Sandbox) {}
 
