@@ -5,6 +5,7 @@ import { shown } from "./counterexample.ts";
 import { policies } from "./policies.ts";
 import { type Answer, exampleFor, failed, nameOf, type Proof, prove, proveAll } from "./proof.ts";
 import { sortSample } from "./sample.ts";
+import { isHole } from "./sorting.ts";
 import { type State, stateOf } from "./state.ts";
 import { transitions } from "./transitions.ts";
 
@@ -104,12 +105,15 @@ async function proveTold(state: State): Promise<Proof> {
   return proof;
 }
 
-/** Every mistake that lets more leave or come in is shown. */
+/** Each hole is shown, and each mistake that lets what a property names leave or come in. */
 async function askMutants(minutes: number, seed: number, words: readonly string[]): Promise<boolean> {
-  const table = await sortSample(statesWith(words), seed, minutes * MINUTE_MS, (mutant, { sort, by }) => {
-    if (sort === "named" || sort === "undecided")
-      console.log(`${sort}: ${mutant.state.name}, ${mutant.kind}: ${mutant.of}\n  ${by.join("\n  ")}`);
-  });
+  const { table, holes } = await sortSample(
+    ...([statesWith(words), seed, minutes * MINUTE_MS] as const),
+    (mutant, { sort, by }) => {
+      if (sort === "named" || isHole(sort))
+        console.log(`${sort}: ${mutant.state.name}, ${mutant.kind}: ${mutant.of}\n  ${by.join("\n  ")}`);
+    },
+  );
   console.log(table);
-  return true;
+  return holes === 0;
 }

@@ -1,5 +1,5 @@
 import { type Kind, type Mutant, mutantsOf, OF_ROUTING, OF_RULESET } from "./mutants.ts";
-import { Original, SORTS, type Sort, type Sorted } from "./sorting.ts";
+import { isHole, Original, SORTS, type Sort, type Sorted } from "./sorting.ts";
 import type { State } from "./state.ts";
 
 // A sample of all mistakes in all texts, and its table.
@@ -7,31 +7,42 @@ import type { State } from "./state.ts";
 /** How many of one state are asked in a row, which is faster than as many of others. */
 const OF_A_STATE = 20;
 
+export interface Sample {
+  table: string;
+  holes: number;
+}
+
 /** As many as the time allows; the same seed asks the same ones in the same order. */
 export async function sortSample(
   states: readonly State[],
   seed: number,
   limitMs: number,
   tell: (mutant: Mutant, sorted: Sorted) => void,
-): Promise<string> {
+  sorterOf: (state: State) => Pick<Original, "sort"> = (state) => new Original(state),
+): Promise<Sample> {
   const [ends, all] = [performance.now() + limitMs, states.flatMap((state) => draws(state, seed))];
-  const counts = new Map<string, number>();
+  const [counts, named] = [new Map<string, number>(), new Map<string, number>()];
+  let holes = 0;
   const waiting = shuffled(all, seed, ({ name }) => name);
   const worker = async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const original = new Original(next.state);
+      const original = sorterOf(next.state);
       for (const mutant of next.mutants) {
         if (performance.now() > ends) return;
         const found = await original.sort(mutant);
         const key = keyOf(mutant.kind, found.sort);
         counts.set(key, (counts.get(key) ?? 0) + 1);
+        if (isHole(found.sort)) holes++;
+        for (const way of found.sort === "named" ? found.by : []) named.set(way, (named.get(way) ?? 0) + 1);
         tell(mutant, found);
       }
     }
   };
   await Promise.all(Array.from({ length: navigator.hardwareConcurrency }, worker));
   const total = all.reduce((sum, { mutants }) => sum + mutants.length, 0);
-  return `${tableOf(counts)}\nof ${total} mistakes, seed ${seed}`;
+  const rows = [...named].toSorted().map(([way, count]) => `${way.padEnd(26)}${`${count}`.padStart(14)}`);
+  const table = [tableOf(counts), ...rows, `of ${total} mistakes, seed ${seed}`].join("\n");
+  return { table, holes };
 }
 
 interface Draw {

@@ -1,11 +1,11 @@
 import type { Policy } from "../../src/killswitch/policy.ts";
 import { type Kind, type Mutant, OF_ROUTING } from "./mutants.ts";
 import { ask, goes, type Learned, nameOf, type Proof } from "./proof.ts";
-import { clientsOf } from "./question.ts";
 import { answersTo, Undecided } from "./solver.ts";
 import type { Layer, State } from "./state.ts";
 import { both, FALSE, no, same, type Term, Unknown } from "./terms.ts";
 import type { Walk, Way } from "./walk.ts";
+import { placesOf, propertyOf } from "./ways-named.ts";
 
 // What a mistake in a text does, decided by the solver.
 
@@ -20,8 +20,10 @@ export const SORTS = [
   "stricter",
   /** More goes only between devices and the gateway. */
   "inside",
-  /** More leaves or comes in, and the policy names all of it. */
+  /** More leaves or comes in, and a property names all that may go that way. */
   "named",
+  /** No property does: more should have been asked. */
+  "unnamed",
   "undecided",
 ] as const;
 
@@ -31,6 +33,11 @@ export interface Sorted {
   sort: Sort;
   /** The question that refutes it, or the ways by which more goes. */
   by: readonly string[];
+}
+
+/** Whether a mistake may go through the proof. */
+export function isHole(sort: Sort): boolean {
+  return sort === "unnamed" || sort === "undecided";
 }
 
 /** A text without a mistake, which is asked once. */
@@ -70,13 +77,13 @@ async function sortedBy(right: Proof, wrong: Proof, policy: Policy): Promise<Sor
     const fewer = await beyond(rightWays, ways, right.learned);
     return { sort: fewer.length === 0 ? "the same" : "stricter", by: fewer };
   }
-  const inside = clientsOf(policy).filter((link) => link !== policy.uplink);
-  const isInside = (link: string | null) => link === null || link === "lo" || inside.includes(link);
-  const all = more.every((name) => {
-    const way = ways.get(name);
-    return way !== undefined && isInside(way.iif) && isInside(way.oif);
-  });
-  return { sort: all ? "inside" : "named", by: more };
+  const found = more.flatMap((name) => ways.get(name) ?? []);
+  return { sort: sortOf(found, policy), by: [...new Set(found.map((way) => placesOf(policy, way)))] };
+}
+
+export function sortOf(ways: readonly Pick<Way, "iif" | "oif">[], policy: Policy): Sort {
+  if (ways.some((way) => propertyOf(policy, way) === null)) return "unnamed";
+  return ways.every((way) => propertyOf(policy, way) === "inside") ? "inside" : "named";
 }
 
 /** The ways by which a packet goes that does not go by the other's, or not with the same addresses and ports. */
