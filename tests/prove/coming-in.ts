@@ -3,7 +3,7 @@ import type { FirewallTunnel, Policy } from "../../src/killswitch/policy.ts";
 import { hasExit, isIn } from "./exits.ts";
 import { type Family, isOneOf, isProtocol, isState, type Packet, TCP, UDP } from "./packet.ts";
 import { isPermittedIn, isToRemoteSocket } from "./permitted.ts";
-import { asked, clientsOf, lanNames, type Question } from "./question.ts";
+import { asked, clientsOf, isInside, lanNames, type Question } from "./question.ts";
 import { both, either, FALSE, no, same, type Term, TRUE } from "./terms.ts";
 import type { Walks } from "./walks.ts";
 
@@ -13,17 +13,24 @@ import type { Walks } from "./walks.ts";
 export function reachesGateway(walks: Walks, policy: Policy, family: Family): Question[] {
   const { uplink, endpoints } = policy;
   const tunnels = [...new Set(endpoints.map((each) => each.interface))];
-  const outside = [...(uplink === null || lanNames(policy).includes(uplink) ? [] : [uplink]), ...tunnels];
+  const outside = [...(uplink === null ? [] : [uplink]), ...tunnels];
+  const isCable = uplink !== null && lanNames(policy).includes(uplink);
   return outside.map((from) => {
     const walk = walks.delivered(family, from);
     const { packet } = walk;
     const isAnswer = both(packet.isTracked, isState(packet, "established", "related"));
     const known =
       from === uplink
-        ? isPermittedIn(policy, packet)
+        ? either(isPermittedIn(policy, packet), isCable ? isOfDevice(policy, packet) : FALSE)
         : either(isAnswer, isToRemoteSocket(policy, packet, from));
     return asked("d", `${from} > gateway`, walk, no(known));
   });
+}
+
+/** With one card, devices send by the uplink's cable, and some ask for an address first. */
+function isOfDevice(policy: Policy, { src, sport, dport, protocol, family }: Packet): Term {
+  const asks = both(same(protocol, UDP), same(sport, 68), same(dport, 67));
+  return either(isInside(policy, src, family), family === 4 ? asks : FALSE);
 }
 
 /** (d) CVE-2019-14899: only its server sends to a tunnel's address, and to nothing else. */

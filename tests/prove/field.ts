@@ -7,6 +7,7 @@ import {
   bool,
   both,
   choose,
+  combined,
   either,
   FALSE,
   fresh,
@@ -213,13 +214,8 @@ function connection(key: string, packet: Packet): Reading {
       return number(choose(packet.isReply, bits(1, 8), bits(0, 8)), exists, { original: 0, reply: 1 });
     case "status": {
       const bit = (isSet: Term, name: string) => choose(isSet, bits(STATUS[name] ?? 0, 8), bits(0, 8));
-      const status = either(packet.isDnat, packet.isSnat);
-      const either1 = choose(
-        packet.isDnat,
-        choose(packet.isSnat, bits(0x30, 8), bit(TRUE, "dnat")),
-        bit(packet.isSnat, "snat"),
-      );
-      return number(choose(status, either1, bits(0, 8)), exists, STATUS);
+      const snat = bit(either(packet.isSnat, packet.isMoved), "snat");
+      return number(combined("bvor", snat, bit(packet.isDnat, "dnat")), exists, STATUS);
     }
     case "original ip saddr":
       return ofFamily(original.src, 4);

@@ -1,8 +1,11 @@
+import { familyOf, type Prefix } from "../../src/base/address.ts";
 import type { Policy } from "../../src/killswitch/policy.ts";
-import { type Family, ICMPV6, isMulticast, isOneOf, isProtocol } from "./packet.ts";
-import { isPermitted, isUnmarked } from "./permitted.ts";
+import { isIn } from "./exits.ts";
+import { type Family, ICMP, ICMPV6, isMulticast, isOneOf, isProtocol, isReset, TCP, UDP } from "./packet.ts";
+import { isFromRemoteSocket, isPermitted, isUnmarked } from "./permitted.ts";
 import { asked, type Question } from "./question.ts";
-import { both, either, no, within } from "./terms.ts";
+import { both, either, FALSE, no, same, type Term, within } from "./terms.ts";
+import type { Sent } from "./walk.ts";
 import type { Walks } from "./walks.ts";
 
 // The questions about what the gateway itself sends.
@@ -63,4 +66,45 @@ export function ownEntersTunnel(walks: Walks, policy: Policy, family: Family): Q
         ),
       ),
   );
+}
+
+/** (c) No redirect tells a device to go past the gateway. The kernel sends none by the loopback (ip_rt_send_redirect). */
+export function redirectsDevices(walks: Walks, policy: Policy, family: Family): Question[] {
+  const [protocol, type] = family === 4 ? [ICMP, 5] : [ICMPV6, 137];
+  return toLans(walks, policy, family, "c", "a redirect", ({ packet, first }) =>
+    first === "lo" ? FALSE : both(isProtocol(packet, protocol), packet.hasPorts, same(packet.icmpType, type)),
+  );
+}
+
+/** (f) Nor does the gateway ask a resolver there, which would ask the internet by an exit of its own. */
+export function asksLan(walks: Walks, policy: Policy, family: Family): Question[] {
+  return toLans(walks, policy, family, "f", "a question for a name", ({ packet }, prefixes) =>
+    both(
+      isProtocol(packet, TCP, UDP),
+      packet.hasPorts,
+      no(isReset(packet)),
+      no(isFromRemoteSocket(policy, packet)),
+      either(same(packet.dport, 53), same(packet.dport, 853)),
+      either(...prefixes.map((each) => isIn(packet.dst, each))),
+    ),
+  );
+}
+
+/** What is wrong of a packet to devices. */
+function toLans(
+  walks: Walks,
+  { lans }: Policy,
+  family: Family,
+  property: Question["property"],
+  what: string,
+  wrong: (walk: Sent, prefixes: readonly Prefix[]) => Term,
+): Question[] {
+  return lans.flatMap(({ interface: link, prefixes }) => {
+    const own = prefixes.filter((each) => familyOf(each) === family);
+    return walks
+      .sent(family, link)
+      .map((walk) =>
+        asked(property, `gateway > ${link}, first ${walk.first}, ${what}`, walk, wrong(walk, own)),
+      );
+  });
 }

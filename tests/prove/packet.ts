@@ -58,6 +58,8 @@ export interface Packet extends Tuple {
   readonly isFirst: Term;
   isDnat: Term;
   isSnat: Term;
+  /** Whether the source's port was changed alone, because another connection had it already. */
+  isMoved: Term;
   /** The tuple of the connection's original direction. */
   readonly original: Tuple;
   zone: Term;
@@ -87,7 +89,12 @@ export function newPacket(family: Family, iif: string, mark: Term): Packet {
     ...{ icmpType: fresh("type", 8), icmpCode: fresh("code", 8), tcpFlags: fresh("flags", 8) },
     ...{ payload: fresh("payload", 32), hasPorts: fresh("has ports"), hasPayload: fresh("has payload") },
     ...{ state: fresh("state", 8), isReply: fresh("reply"), isFirst: fresh("first") },
-    ...{ isDnat: fresh("dnat"), isSnat: fresh("snat"), original: tuple("original ") },
+    ...{
+      isDnat: fresh("dnat"),
+      isSnat: fresh("snat"),
+      isMoved: fresh("moved"),
+      original: tuple("original "),
+    },
     ...{ zone: bits(0, 16), isZoneOneWay: FALSE, isTracked: TRUE },
     ...{ isPastConntrack: false, isTranslated: FALSE },
   };
@@ -142,7 +149,7 @@ export function conntrackSays(
   own: readonly bigint[],
   { targets, masquerades }: Translations,
 ): Term[] {
-  const { start, original, isReply, isFirst, isDnat, isSnat, family } = packet;
+  const { start, original, isReply, isFirst, isDnat, isSnat, isMoved, family } = packet;
   const isKnown = isState(packet, "established", "related", "new");
   const isOwn = (address: Term, those: readonly bigint[]) =>
     either(...those.map((each) => same(address, each)));
@@ -153,10 +160,10 @@ export function conntrackSays(
     // resolve_normal_ct: an answer is never new.
     implies(isState(packet, "new"), no(isReply)),
     // nf_nat_inet_fn: what is not new has been translated.
-    implies(isFirst, both(isState(packet, "new"), no(isDnat), no(isSnat))),
+    implies(isFirst, both(isState(packet, "new"), no(isDnat), no(isSnat), no(isMoved))),
     // tcp_new: no connection begins with a reset.
     implies(isFirst, no(isReset(packet))),
-    implies(no(isKnown), both(no(isDnat), no(isSnat), no(isReply))),
+    implies(no(isKnown), both(no(isDnat), no(isSnat), no(isMoved), no(isReply))),
     // There are no helpers, so what is related is an ICMP error, or a reset of the gateway's own (nf_send_reset).
     implies(
       isState(packet, "related"),
@@ -192,13 +199,13 @@ export function isReset(packet: Packet): Term {
 
 /** An address that is not translated is the connection's own. */
 function repliesGoBack(packet: Packet, isKnown: Term): Term[] {
-  const { start, original, isReply, isDnat, isSnat, iif, family } = packet;
+  const { start, original, isReply, isDnat, isSnat, isMoved, iif, family } = packet;
   const isError = isState(packet, "related");
   const isPart = both(isKnown, no(isError));
   const hasPorts = isProtocol(packet, TCP, UDP);
   return [
     implies(both(isPart, isReply, no(isSnat)), same(start.dst, original.src)),
-    implies(both(isPart, isReply, no(isSnat), hasPorts), same(start.dport, original.sport)),
+    implies(both(isPart, isReply, no(isSnat), no(isMoved), hasPorts), same(start.dport, original.sport)),
     implies(both(isPart, isReply, no(isDnat)), same(start.src, original.dst)),
     // A socket answers from an own address, so the connection's packets go to one: they are delivered, and never pass
     // postrouting, where sources are translated.

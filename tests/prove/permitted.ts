@@ -11,8 +11,8 @@ import { atLeast, atMost, both, either, FALSE, masked, no, same, type Term, with
 
 /** The gateway's own on the uplink, as it leaves. Its port is the socket's: masquerading may choose another one. */
 export function isPermitted(policy: Policy, p: Packet): Term {
-  const { endpoints, lookups, exemptions, routers = [], remote } = policy;
-  const isMarked = (mark: number, mask = MARK_MASK) => same(masked(p.mark, mask), mark);
+  const { endpoints, lookups, exemptions, routers = [] } = policy;
+  const isMarked = (mark: number, mask?: number) => hasMark(p, mark, mask);
   const isTo = (address: string) => isOneOf(p.dst, [address], p.family);
   const relayed = endpoints.flatMap(({ relay, endpoint: { address, port } }) =>
     relay === undefined
@@ -25,10 +25,6 @@ export function isPermitted(policy: Policy, p: Packet): Term {
         ),
   );
   const wireguard = both(isMarked(0x104c, ANY_SLOT_MASK), isServer(policy, p, p.dst, p.dport), isMessage(p));
-  const socket =
-    remote === undefined || remote.through !== null
-      ? FALSE
-      : both(isMarked(REMOTE_MARK), isProtocol(p, UDP), same(p.start.sport, remote.port), isMessage(p));
   const lookUps = lookups.map(({ resolvers, sourcePort }) =>
     both(
       isProtocol(p, UDP),
@@ -60,13 +56,23 @@ export function isPermitted(policy: Policy, p: Packet): Term {
   return either(
     wireguard,
     ...relayed,
-    socket,
+    isFromRemoteSocket(policy, p),
     ...lookUps,
     ...exempt,
     router,
     isLinkTraffic(policy, p),
     isForLan(policy, p),
   );
+}
+
+/** What the gateway's WireGuard sends to remote devices, wherever these are. */
+export function isFromRemoteSocket({ remote }: Policy, p: Packet): Term {
+  if (remote === undefined || remote.through !== null) return FALSE;
+  return both(hasMark(p, REMOTE_MARK), isProtocol(p, UDP), same(p.start.sport, remote.port), isMessage(p));
+}
+
+function hasMark({ mark }: Packet, is: number, mask = MARK_MASK): Term {
+  return same(masked(mark, mask), is);
 }
 
 /** DHCP and neighbour discovery. */

@@ -93,10 +93,31 @@ slow.describe.skipIf(isMissing)("a ruleset is refuted", () => {
       "check_leaving: ct state related ct status snat,dnat jump own_errors",
       "(c) IPv4 gateway > up0, first lo",
     ],
+    [
+      "that lets redirects lead devices past the gateway",
+      "a rule less",
+      "output: icmp type redirect drop",
+      "(c) IPv4 gateway > lan0, first lan0, a redirect",
+    ],
+    [
+      "that lets the gateway ask a resolver on the LAN",
+      "a rule less",
+      'output: oifname "lan0" ip daddr 192.168.7.0/24 th dport { 53, 853 }',
+      "(f) IPv4 gateway > lan0, first lan0, a question for a name",
+    ],
   ])("%s", async (_, kind, of, question) => {
     expect(await refuted(mutantWith(CONNECTED, kind, of).state)).toContain(question);
   });
 });
+
+long("more than the suite can spend on one rule").test.skipIf(isMissing)(
+  "with one card, a ruleset is refuted that lets strangers on the cable reach the gateway",
+  async () => {
+    const state = stateOf("one card", POLICIES["one-armed-connected"]);
+    const { state: mistaken } = mutantWith(state, "another interface", 'input: iifname "lo" accept');
+    expect(await refuted(mistaken)).toContain("(d) IPv4 eth0 > gateway");
+  },
+);
 
 slow.test.skipIf(isMissing)("with a rule that leads from one network to another, routing does", async () => {
   const networks = stateOf("networks", POLICIES.networks);

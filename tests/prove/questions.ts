@@ -17,7 +17,13 @@ import {
   leavesDirectly,
   leavesWithOwnAddress,
 } from "./devices-leave.ts";
-import { ownEntersTunnel, ownLeaves, ownLeavesUnmarked } from "./gateway-leaves.ts";
+import {
+  asksLan,
+  ownEntersTunnel,
+  ownLeaves,
+  ownLeavesUnmarked,
+  redirectsDevices,
+} from "./gateway-leaves.ts";
 import { namesLeave, namesReachGateway } from "./names.ts";
 import type { Family } from "./packet.ts";
 import { type Ask, asked, lanNames, type Question } from "./question.ts";
@@ -30,6 +36,7 @@ import type { Walks } from "./walks.ts";
 /** Of the firewall, alone or with routing. */
 export const OF_BOTH: readonly Ask[] = [
   ...[leavesDirectly, leavesByTunnel, leavesWithOwnAddress, homesCircle, ownLeaves, ownEntersTunnel],
+  ...[redirectsDevices, asksLan],
   ...[reachesGateway, reachesTunnelAddress, sharesOwnAddress, comesIn],
   ...[namesLeave, namesReachGateway, possible, passesBetween, reachesOthers, reachesPage],
 ];

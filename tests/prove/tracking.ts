@@ -57,7 +57,7 @@ export class Tracking {
   track({ packet, assumed, learned }: Walk): void {
     packet.isPastConntrack = true;
     if (this.machine.ruleset === null) {
-      assumed.push(no(packet.isDnat), no(packet.isSnat));
+      assumed.push(no(packet.isDnat), no(packet.isSnat), no(packet.isMoved));
       return;
     }
     const other = fresh("reply's zone", 16);
@@ -90,11 +90,14 @@ export class Tracking {
   translateKnown(walk: Walk, side: "src" | "dst"): void {
     const { packet, assumed } = walk;
     const isKnown = both(hasConnection(packet), no(packet.isFirst));
-    const [forth, back] = side === "dst" ? [packet.isDnat, packet.isSnat] : [packet.isSnat, packet.isDnat];
+    const isSourceChanged = either(packet.isSnat, packet.isMoved);
+    const [forth, back] =
+      side === "dst" ? [packet.isDnat, isSourceChanged] : [isSourceChanged, packet.isDnat];
     const [isForth, isBack] = [both(isKnown, forth, no(packet.isReply)), both(isKnown, back, packet.isReply)];
     if (isForth === FALSE && isBack === FALSE) return;
     const [address, port] = [fresh("translated", packet.src.width), fresh("translated port", 16)];
     if (side === "dst") this.assumeLed(walk, isForth, address, port);
+    else assumed.push(implies(both(isForth, no(packet.isSnat)), same(address, packet.original.src)));
     const end = side === "dst" ? packet.original.src : packet.original.dst;
     const endPort = side === "dst" ? packet.original.sport : packet.original.dport;
     assumed.push(implies(isBack, same(address, end)));
@@ -103,6 +106,16 @@ export class Tracking {
     packet[side] = choose(isChanged, address, packet[side]);
     const its = side === "dst" ? "dport" : "sport";
     packet[its] = choose(isChanged, port, packet[its]);
+  }
+
+  /**
+   * nf_nat_alloc_null_binding: with or without a rule, a first packet gets another source port if a connection that NAT
+   * has changed, or one of another zone, has the same answers. Its address stays.
+   */
+  moveFirst({ packet }: Walk): void {
+    const isMoved = both(hasConnection(packet), packet.isFirst, fresh("moved at first"));
+    packet.isMoved = either(packet.isMoved, isMoved);
+    packet.sport = choose(both(isMoved, no(packet.isSnat)), fresh("moved port", 16), packet.sport);
   }
 
   /** By one of the rules for destinations. */

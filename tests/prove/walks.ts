@@ -176,7 +176,10 @@ export class Walks {
     const isTranslated = both(hasConnection(packet), choose(packet.isReply, packet.isSnat, packet.isDnat));
     const isRoutedAgain = either(no(isSame), isTranslated);
     const again = isRoutedAgain === FALSE ? FALSE : (this.waysOut(packet, bound, false).get(oif) ?? FALSE);
-    const leaves = both(filtered, either(first === oif ? isSame : FALSE, both(isRoutedAgain, again)));
+    const leaves = both(
+      filtered,
+      either(first === oif ? either(isSame, no(isTranslated)) : FALSE, both(isRoutedAgain, again)),
+    );
     return leaves === FALSE ? FALSE : this.leave(walk, leaves, oif);
   }
 
@@ -210,6 +213,7 @@ export class Walks {
       passFilters(this.machine, packet, left, { hook: "postrouting", oif, from, below });
     const left = passNat(this.machine, packet, pass(alive, -Infinity, SRCNAT), "postrouting", oif);
     this.tracking.translateKnown(walk, "src");
+    if (this.machine.ruleset !== null) this.tracking.moveFirst(walk);
     return pass(left, SRCNAT, Infinity);
   }
 
