@@ -28,6 +28,7 @@ import { Flusher } from "./flusher.ts";
 import { confirmList, fetchedAt, listIn, saveList } from "./list-rows.ts";
 import { damagedServers, deleteServer, insertServer, placeServer, serversIn } from "./server-rows.ts";
 import { type Answer, inThread } from "./thread.ts";
+import { isTime, Times } from "./times.ts";
 
 /** What a person has given a device of the LAN; null where they have not. */
 export const StoredDevice = objectOf({
@@ -60,8 +61,9 @@ type Events = Pick<Bus<StoreEvents>, "publish">;
 /** For a command, where nobody listens. */
 const UNHEARD: Events = { publish: () => {} };
 
-/** Keeps servers, lists and a few settings across restarts, in one file that only root can read. */
+/** Keeps servers, lists and a few settings across restarts, in files that only root can read. */
 export class Store implements Storage {
+  private readonly times: Times;
   /** Whether the next removal leaves no copy at once; after one, others wait for their turn. */
   private scrubsAtOnce = true;
   /** Whether copies of what was removed may be left, as they are where the service was killed. */
@@ -92,6 +94,7 @@ export class Store implements Storage {
     /** Whether the database is a read-only copy in memory. */
     private isCopy = false,
   ) {
+    this.times = new Times(join(directory, "times"));
     this.copyExits();
   }
 
@@ -203,19 +206,32 @@ export class Store implements Storage {
 
   /** The value of a setting, or null if it was never written. */
   read(key: string): string | null {
+    return this.rowOf(key) ?? (isTime(key) ? (this.times.all[key] ?? null) : null);
+  }
+
+  private rowOf(key: string): string | null {
     const found = this.database.query("SELECT value FROM settings WHERE key = $key").get({ key });
     return found === null ? null : (found as { value: string }).value;
   }
 
   write(key: string, value: string): void {
-    this.changeSetting(key, (database) =>
-      database.query("INSERT OR REPLACE INTO settings VALUES ($key, $value)").run({ key, value }),
-    );
+    if (isTime(key)) this.writeTime(key, value);
+    else
+      this.changeSetting(key, (database) =>
+        database.query("INSERT OR REPLACE INTO settings VALUES ($key, $value)").run({ key, value }),
+      );
+  }
+
+  /** One in the database is of an earlier version, and would count. */
+  private writeTime(...time: Parameters<Times["write"]>): void {
+    unableTo("written", () => this.times.write(...time));
+    const [key] = time;
+    if (this.rowOf(key) !== null) this.forget(key);
   }
 
   settings(): Record<string, string> {
     const rows = this.database.query("SELECT key, value FROM settings ORDER BY key").values();
-    return Object.fromEntries(rows as [string, string][]);
+    return { ...this.times.all, ...Object.fromEntries(rows as [string, string][]) };
   }
 
   forget(key: string): void {

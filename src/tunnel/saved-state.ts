@@ -8,6 +8,7 @@ import { stricter } from "../servers/quantum.ts";
 import { Provider, type Quantum, Relayed } from "../servers/schema.ts";
 import type { ServerPath } from "../servers/ways.ts";
 import { SettingsCache } from "../store/settings-cache.ts";
+import { TIME_KEYS } from "../store/times.ts";
 import {
   CONNECTION,
   type Connection,
@@ -56,10 +57,10 @@ const WAYS = savedJson(
 );
 
 /** When the last known handshake completed, in milliseconds since 1970. */
-const HANDSHAKE = savedNumber("handshake");
+const HANDSHAKE = savedNumber(TIME_KEYS.handshake);
 
 /** The machine's clock when a tunnel was last up, in milliseconds since 1970. */
-export const CLOCK = savedNumber("clock");
+export const CLOCK = savedNumber(TIME_KEYS.clock);
 /**
  * How late the saved time may be, and so how far ahead the clock may be after a power cut: as long as a session lasts. Time
  * synchronisation then moves it back, and the server accepts the next handshake before the session ends.
