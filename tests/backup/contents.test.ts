@@ -3,6 +3,7 @@ import { checkedContents, contentsOf } from "../../src/backup/contents.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { nextTurn } from "../../src/base/queue.ts";
 import { Store } from "../../src/store/store.ts";
+import { slow } from "../fast.ts";
 import { NOW, PRIVATE, SERVER } from "../servers/example.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 
@@ -68,7 +69,7 @@ test("settings of AmneziaWG are held and taken back, and what a file may not hav
     await expect(checkedContents(JSON.parse(JSON.stringify(held(wrong))))).rejects.toThrow();
 });
 
-test("the check of many servers lets other work go on", async () => {
+slow.test("the check of many servers lets other work go on", async () => {
   const servers = Array.from({ length: 50 }, (_, index) => ({ ...SERVER, name: `server ${index}` }));
   let [turns, checking] = [0, true];
   const others = (async () => {

@@ -4,6 +4,7 @@ import { Decision, type Effect, type Part } from "../../src/base/decision.ts";
 import { GatewayError, messageOf } from "../../src/base/errors.ts";
 import { nextTurn } from "../../src/base/queue.ts";
 import { NotTakenBack, Unsaved } from "../../src/base/unsaved.ts";
+import { slow } from "../fast.ts";
 import { faultyDecision } from "./faulty-decision.ts";
 
 /** Two parts of the machine, each more or less open, and a note, which opens nothing. */
@@ -338,7 +339,7 @@ test("whatever fails or kills it: what is answered holds, nothing is open unsave
   expect(fc.defaultReportMessage(await property(Decision))).toBeUndefined();
 });
 
-describe("the same property fails for a decision", () => {
+slow.describe("the same property fails for a decision", () => {
   test.each([
     [
       "that takes effect before it is saved",

@@ -17,6 +17,7 @@ import { GatewayError } from "../../src/base/errors.ts";
 import { answerFor } from "../../src/sandbox/dns.ts";
 import { HOST_NAMES } from "../../src/sandbox/topology.ts";
 import { addressesIn, lookup } from "../../src/system/lookup.ts";
+import { slow } from "../fast.ts";
 
 const LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789-_";
 const LABEL = fc.string({ unit: fc.constantFrom(...LETTERS), minLength: 1, maxLength: 63 });
@@ -98,7 +99,7 @@ test("a response of dns-packet is read as it was meant, and only by the id of it
   );
 });
 
-test("of a damaged response, what both readers accept is the same", () => {
+slow.test("of a damaged response, what both readers accept is the same", () => {
   let accepted = 0;
   const name = "www.example.com";
   const whole = encode({
@@ -172,10 +173,10 @@ describe("a hostile name", () => {
     const record = [0xc0 | (last >> 8), last & 0xff, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0];
     const message = at(...bytes, ...Array.from({ length: 256 }, () => record).flat());
     message.set([1, 0], 6);
-    const start = performance.now();
+    const start = process.cpuUsage();
     expect(recordsIn(message, HEADER_BYTES + bytes.length)).toHaveLength(256);
-    // A turn of the event loop, on a busy machine.
-    expect(performance.now() - start).toBeLessThan(200);
+    // A turn of the event loop, before the reader is machine code.
+    expect(process.cpuUsage(start).user).toBeLessThan(200_000);
   });
 });
 

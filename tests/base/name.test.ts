@@ -57,7 +57,7 @@ slow.test("any text is a name or a bad request", () => {
   );
 });
 
-test("every name that is taken can be named in a path, by which its server is removed", () => {
+slow.test("every name that is taken can be named in a path, by which its server is removed", () => {
   const isNamed = (text: string) => {
     const { pathname } = new URL(`http://localhost/api/import/${encodeURIComponent(text)}`);
     return decodeURIComponent(pathname) === `/api/import/${text}`;

@@ -8,6 +8,7 @@ import {
   type Prefix,
 } from "../../src/base/address.ts";
 import { PrefixTable } from "../../src/base/prefix-table.ts";
+import { slow } from "../fast.ts";
 
 const cidr = mustParsePrefix;
 const ip = mustParseAddress;
@@ -31,7 +32,7 @@ test("the longest prefix that contains an address is found, in either family", (
   expect(table.find(ip("2001:db9::"))).toBeNull();
 });
 
-test("it finds what a comparison with each prefix finds", () => {
+slow.test("it finds what a comparison with each prefix finds", () => {
   const byte = () => Math.floor(Math.random() * 256);
   const prefixes = Array.from({ length: 200 }, () =>
     networkOf(cidr(`${byte() % 4}.${byte() % 4}.${byte()}.${byte()}/${1 + (byte() % 32)}`)),

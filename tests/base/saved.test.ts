@@ -4,6 +4,7 @@ import type { HostName } from "../../src/base/address.ts";
 import { mustParsePrefix } from "../../src/base/address.ts";
 import { SavedList, savedJson } from "../../src/base/saved.ts";
 import { DESTINATIONS } from "../../src/destinations/saved.ts";
+import { slow } from "../fast.ts";
 
 setDefaultTimeout(60_000);
 
@@ -11,7 +12,7 @@ const hexadecimal = (number: number) => (0x1000 + number).toString(16);
 const network = (group: number, number: number) =>
   mustParsePrefix(`2001:1db8:1234:5678:9abc:def0:${hexadecimal(group)}:${hexadecimal(number)}/128`);
 
-test("the longest rules for destinations are read again", () => {
+slow.test("the longest rules for destinations are read again", () => {
   const long = `${`${"a".repeat(59)}.`.repeat(4)}example`;
   const rules = Array.from({ length: 64 }, (_, rule) => ({
     id: `00${hexadecimal(rule)}`,

@@ -1,9 +1,10 @@
-import { describe, expect, test } from "bun:test";
+import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { Decision, type Effect } from "../../src/base/decision.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { nextTurn, Queue } from "../../src/base/queue.ts";
 import { Unsaved } from "../../src/base/unsaved.ts";
+import { slow } from "../fast.ts";
 import { faultyDecision } from "./faulty-decision.ts";
 
 /** Two devices, each with an exit and a rate: the higher, the more can pass. */
@@ -298,7 +299,7 @@ test("what no change may be taken back after waits for one that begins before it
   expect(await seen).toBe(1);
 });
 
-describe("the same property fails for a decision", () => {
+slow.describe("the same property fails for a decision", () => {
   test.each([
     [
       "that forgets what has gone ahead of a change that waits",

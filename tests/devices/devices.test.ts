@@ -293,7 +293,7 @@ test("a device cannot tell a name that reverses the sentence around it", async (
   expect(await world.row(TV)).toMatchObject({ name: "" });
 });
 
-test("a device that does not answer is asked again, at growing intervals", async () => {
+slow.test("a device that does not answer is asked again, at growing intervals", async () => {
   const asked: number[] = [];
   const start = world.host.monotonic();
   world.host.onEvent = (event) =>

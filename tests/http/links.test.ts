@@ -1,9 +1,12 @@
-import { afterEach, expect, test } from "bun:test";
+import { afterEach, expect } from "bun:test";
 import { formatCode, type HomeCode, parseCode } from "../../src/remote/home-code.ts";
 import { exitKeys } from "../../src/remote/identity.ts";
 import { generateKeyPair, publicKeyOf } from "../../src/wireguard/key.ts";
 import { cidrs } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 let home: Home;
 afterEach(() => home.stop());

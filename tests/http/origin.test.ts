@@ -1,6 +1,9 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect } from "bun:test";
 import { isOwnHost } from "../../src/http/origin.ts";
+import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
+
+const { test } = slow;
 
 const home = await Home.start({ names: ["portcullis", "vpn.home.example"] });
 const { port } = home;

@@ -1,6 +1,9 @@
-import { afterEach, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
+import { afterEach, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { followMessages } from "../../src/http/messages.ts";
+import { slow } from "../fast.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
+
+const { test } = slow;
 
 setDefaultTimeout(TIMEOUT_MS);
 

@@ -8,8 +8,9 @@ import {
   interfaceIn,
   settingsWith,
 } from "../../src/install/environment.ts";
+import { slow } from "../fast.ts";
 
-test("given settings are read back from the file, whatever it contained before", () => {
+slow.test("given settings are read back from the file, whatever it contained before", () => {
   const value = fc.stringMatching(/^[A-Za-z0-9_.,:/@%+ -]{0,30}$/).map((text) => text.trim());
   const given = fc.dictionary(fc.constantFrom(...INSTALLABLE), value) as fc.Arbitrary<GivenSettings>;
   fc.assert(

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { Bus } from "../../src/base/bus.ts";
 import { type AlertEvents, Alerts } from "../../src/journal/alerts.ts";
+import { slow } from "../fast.ts";
 
 const kept: string[] = [];
 function newAlerts() {
@@ -35,13 +36,16 @@ test("alerts that nobody follows do not pile up", () => {
   expect(heard).toBe(100);
 });
 
-test("an alert is one short line in the log, in the journal and on the bus, whatever is in its text", () => {
-  const { alerts, events } = newAlerts();
-  events.subscribe("security_alert", ({ payload }) => kept.push(payload.message));
-  alerts.raise("backup_restored", { created: `2026\nerror: forged${"x".repeat(900_000)}`, by: "root" });
-  const message = `A backup of 2026\\nerror: forged${"x".repeat(969)}…`;
-  expect(kept).toEqual([`security_alert backup_restored: ${message}`, message, message]);
-});
+slow.test(
+  "an alert is one short line in the log, in the journal and on the bus, whatever is in its text",
+  () => {
+    const { alerts, events } = newAlerts();
+    events.subscribe("security_alert", ({ payload }) => kept.push(payload.message));
+    alerts.raise("backup_restored", { created: `2026\nerror: forged${"x".repeat(900_000)}`, by: "root" });
+    const message = `A backup of 2026\\nerror: forged${"x".repeat(969)}…`;
+    expect(kept).toEqual([`security_alert backup_restored: ${message}`, message, message]);
+  },
+);
 
 test("an alert has no key, wherever it is told, though a name or a program's text may", () => {
   const { alerts, events } = newAlerts();

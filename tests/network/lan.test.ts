@@ -11,6 +11,7 @@ import {
   rolesAfter,
 } from "../../src/network/lan.ts";
 import { cidr, cidrs } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 
 function cable(name: string, ...addresses: string[]): Cable {
   return { interface: name, isEthernet: true, addresses: cidrs(...addresses) };
@@ -53,20 +54,24 @@ describe("a LAN prefix ends where private address space ends", () => {
     fc.tuple(fc.constantFrom("fc00::1", "fdff::1", "fe80::1", "febf::1"), fc.nat(128)),
   );
 
-  test("whatever the address and its length, first and last address of the LAN are private, and so is what is routed there", () => {
-    fc.assert(
-      fc.property(fc.array(address, { maxLength: 4 }), fc.boolean(), (addresses, isNamed) => {
-        const texts = addresses.map(([ip, length]) => `${ip}/${length}`);
-        const { lans } = lanOf([cable("eth0", ...texts)], criteria(isNamed ? { named: ["eth0"] } : {}));
-        for (const { prefixes } of lans) for (const prefix of prefixes) expect(isWholly(prefix)).toBe(true);
-        const routed = rulesFor({ lans, uplink: "eth0", uplinkPrefixes: [], ipv6: "on" }).filter(({ text }) =>
-          /^to /.test(text),
-        );
-        for (const { text } of routed) expect(isWholly(cidr(text.split(" ")[1] ?? ""))).toBe(true);
-      }),
-      { numRuns: 1_000 },
-    );
-  }, 60_000);
+  slow.test(
+    "whatever the address and its length, first and last address of the LAN are private, and so is what is routed there",
+    () => {
+      fc.assert(
+        fc.property(fc.array(address, { maxLength: 4 }), fc.boolean(), (addresses, isNamed) => {
+          const texts = addresses.map(([ip, length]) => `${ip}/${length}`);
+          const { lans } = lanOf([cable("eth0", ...texts)], criteria(isNamed ? { named: ["eth0"] } : {}));
+          for (const { prefixes } of lans) for (const prefix of prefixes) expect(isWholly(prefix)).toBe(true);
+          const routed = rulesFor({ lans, uplink: "eth0", uplinkPrefixes: [], ipv6: "on" }).filter(
+            ({ text }) => /^to /.test(text),
+          );
+          for (const { text } of routed) expect(isWholly(cidr(text.split(" ")[1] ?? ""))).toBe(true);
+        }),
+        { numRuns: 1_000 },
+      );
+    },
+    60_000,
+  );
 
   test("a prefix that is cut off is remarked on, and no other is", () => {
     const told = (...addresses: string[]) => lanOf([cable("eth0", ...addresses)], criteria()).remarks;
@@ -161,36 +166,40 @@ describe("once the LAN had an interface of its own,", () => {
     expect(lanOf([UPLINK], criteria({ roles: KNOWN, named: ["eth0"] })).remarks).toEqual([]);
   });
 
-  test("whatever comes and goes, an interface that was the uplink next to it is never LAN", () => {
-    const addresses = fc.constantFrom(
-      ...cidrs("192.168.1.5/24", "192.168.7.1/24", "10.0.0.1/8", "198.51.100.1/24"),
-    );
-    const names = ["eth0", "eth1", "usb0"];
-    const moment = fc.record({
-      cables: fc.array(
-        fc.record({
-          interface: fc.constantFrom(...names),
-          isEthernet: fc.constant(true),
-          addresses: fc.array(addresses, { maxLength: 2 }),
+  slow.test(
+    "whatever comes and goes, an interface that was the uplink next to it is never LAN",
+    () => {
+      const addresses = fc.constantFrom(
+        ...cidrs("192.168.1.5/24", "192.168.7.1/24", "10.0.0.1/8", "198.51.100.1/24"),
+      );
+      const names = ["eth0", "eth1", "usb0"];
+      const moment = fc.record({
+        cables: fc.array(
+          fc.record({
+            interface: fc.constantFrom(...names),
+            isEthernet: fc.constant(true),
+            addresses: fc.array(addresses, { maxLength: 2 }),
+          }),
+          { maxLength: 3 },
+        ),
+        uplink: fc.option(fc.constantFrom(...names)),
+      });
+      fc.assert(
+        fc.property(fc.array(moment, { maxLength: 8 }), (moments) => {
+          let roles = rolesAfter(NO_ROLES, lanOf([UPLINK, LAN], criteria()).lans, "eth0");
+          for (const { cables, uplink } of moments) {
+            const routed = uplink === null ? [] : [uplink];
+            const { lans } = lanOf(cables, criteria({ uplink, routed, roles }));
+            expect(lans.map((lan) => lan.interface)).not.toContain("eth0");
+            expect(lans.map((lan) => lan.interface)).not.toContain(uplink ?? "eth0");
+            roles = rolesAfter(roles, lans, uplink);
+          }
         }),
-        { maxLength: 3 },
-      ),
-      uplink: fc.option(fc.constantFrom(...names)),
-    });
-    fc.assert(
-      fc.property(fc.array(moment, { maxLength: 8 }), (moments) => {
-        let roles = rolesAfter(NO_ROLES, lanOf([UPLINK, LAN], criteria()).lans, "eth0");
-        for (const { cables, uplink } of moments) {
-          const routed = uplink === null ? [] : [uplink];
-          const { lans } = lanOf(cables, criteria({ uplink, routed, roles }));
-          expect(lans.map((lan) => lan.interface)).not.toContain("eth0");
-          expect(lans.map((lan) => lan.interface)).not.toContain(uplink ?? "eth0");
-          roles = rolesAfter(roles, lans, uplink);
-        }
-      }),
-      { numRuns: 1_000 },
-    );
-  }, 60_000);
+        { numRuns: 1_000 },
+      );
+    },
+    60_000,
+  );
 });
 
 describe("what is remembered", () => {

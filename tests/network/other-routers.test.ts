@@ -5,6 +5,7 @@ import { OtherRouters } from "../../src/network/other-routers.ts";
 import { cidrs, ip } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
 import { OWN_MAC } from "../fake/listening.ts";
+import { slow } from "../fast.ts";
 import { advertisementPacket } from "./advertisement.ts";
 import { offerPacket, requestPacket } from "./offer.ts";
 
@@ -201,7 +202,7 @@ test("routers are asked at the start and after the network has changed, DHCP ser
   expect(questions()).toEqual([...twice, ...once]);
 });
 
-test("a thousand routers of a hostile host cost one alert a minute and sixteen places", async () => {
+slow.test("a thousand routers of a hostile host cost one alert a minute and sixteen places", async () => {
   await started();
   for (let round = 0; round < 120; round += 1) {
     for (let number = 0; number < 100; number += 1)

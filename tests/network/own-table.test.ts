@@ -18,7 +18,7 @@ import {
 import { nftTable, OWN_TABLES, OwnTable } from "../../src/network/own-table.ts";
 import { FakeHost } from "../fake/host.ts";
 import type { Meddling } from "../fake/nftables.ts";
-import { needsNamespaces } from "../fast.ts";
+import { needsNamespaces, slow } from "../fast.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 
 const TV = "02:00:00:00:00:20" as Mac;
@@ -144,24 +144,27 @@ test.each([
   ]);
 });
 
-test("whatever other programs do and in whichever order, a check makes all as it was, and another one loads nothing", async () => {
-  const before = await kept.listing();
-  const deed = fc.record({ table: fc.constantFrom(...OWN_TABLES), how: fc.constantFrom(...MEDDLINGS) });
-  await fc.assert(
-    fc.asyncProperty(fc.array(fc.option(deed), { maxLength: 8 }), async (deeds) => {
-      for (const each of deeds) {
-        if (each === null) await kept.check();
-        else kept.host.meddle(each.table, each.how);
-      }
-      await kept.check();
-      expect(await kept.listing()).toEqual(before);
-      const { loads } = kept;
-      await kept.check();
-      expect([kept.loads, await kept.listing()]).toEqual([loads, before]);
-    }),
-    { numRuns: 50 },
-  );
-});
+slow.test(
+  "whatever other programs do and in whichever order, a check makes all as it was, and another one loads nothing",
+  async () => {
+    const before = await kept.listing();
+    const deed = fc.record({ table: fc.constantFrom(...OWN_TABLES), how: fc.constantFrom(...MEDDLINGS) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.option(deed), { maxLength: 8 }), async (deeds) => {
+        for (const each of deeds) {
+          if (each === null) await kept.check();
+          else kept.host.meddle(each.table, each.how);
+        }
+        await kept.check();
+        expect(await kept.listing()).toEqual(before);
+        const { loads } = kept;
+        await kept.check();
+        expect([kept.loads, await kept.listing()]).toEqual([loads, before]);
+      }),
+      { numRuns: 50 },
+    );
+  },
+);
 
 test("of a program that alters it all the time, also between a load and its listing, the log tells twice at most", async () => {
   const warnings: string[] = [];

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
 import { join } from "node:path";
+import { slow } from "../fast.ts";
 
 // The page's own types need those of the browser: only what is used here.
 type Look = "open" | "silent" | "closed" | "direct" | "outside";
@@ -119,27 +120,32 @@ const planFor = (home: Home, width = 1_166, em = 1, open: string | null = null):
   return plan;
 };
 
-test("no label lies on another one, and all are in the picture, at each width, size of letters and number of devices", () => {
-  const faults: string[] = [];
-  for (const count of [1, 3, 8, 12, 61])
-    for (const width of WIDTHS)
-      for (const em of [1, 1.5, 2]) {
-        const moving = EXITS.map((each) => (each.id === "main" ? { ...each, target: "Oslo, Norway" } : each));
-        for (const home of [homeOf(count), homeOf(count, { exits: moving })]) {
-          const plan = planOf(home, { width, em, open: null });
-          if (plan === null) continue;
-          const labels = labelsOf(plan);
-          const at = `${count} devices, ${width} px, ${em * 100} %`;
-          for (const [n, one] of labels.entries()) {
-            if (one.x < 0 || one.y < 0 || one.x + one.w > width + 1 || one.y + one.h > plan.height + 1)
-              faults.push(`${at}: ${one.what} is outside`);
-            for (const two of labels.slice(n + 1))
-              if (overlaps(one, two)) faults.push(`${at}: ${one.what} lies on ${two.what}`);
+slow.test(
+  "no label lies on another one, and all are in the picture, at each width, size of letters and number of devices",
+  () => {
+    const faults: string[] = [];
+    for (const count of [1, 3, 8, 12, 61])
+      for (const width of WIDTHS)
+        for (const em of [1, 1.5, 2]) {
+          const moving = EXITS.map((each) =>
+            each.id === "main" ? { ...each, target: "Oslo, Norway" } : each,
+          );
+          for (const home of [homeOf(count), homeOf(count, { exits: moving })]) {
+            const plan = planOf(home, { width, em, open: null });
+            if (plan === null) continue;
+            const labels = labelsOf(plan);
+            const at = `${count} devices, ${width} px, ${em * 100} %`;
+            for (const [n, one] of labels.entries()) {
+              if (one.x < 0 || one.y < 0 || one.x + one.w > width + 1 || one.y + one.h > plan.height + 1)
+                faults.push(`${at}: ${one.what} is outside`);
+              for (const two of labels.slice(n + 1))
+                if (overlaps(one, two)) faults.push(`${at}: ${one.what} lies on ${two.what}`);
+            }
           }
         }
-      }
-  expect(faults.slice(0, 10)).toEqual([]);
-});
+    expect(faults.slice(0, 10)).toEqual([]);
+  },
+);
 
 function labelsOf({ rows, exits }: Plan): (Box & { what: string })[] {
   return [

@@ -6,6 +6,7 @@ import type { RouterRequest } from "../../src/port-mapping/router-protocol.ts";
 import type { HttpsAnswer, PinnedRequest } from "../../src/system/host.ts";
 import { ip } from "../fake/address.ts";
 import { Datagrams } from "../fake/datagrams.ts";
+import { slow } from "../fast.ts";
 import { ProviderNatPmp } from "./provider.ts";
 
 const REQUEST: RouterRequest = {
@@ -166,7 +167,7 @@ test("a router that has restarted is asked again, and what it announces too ofte
   expect(datagrams.sent).toEqual([]);
 });
 
-test("a router that refuses is asked less and less often", async () => {
+slow.test("a router that refuses is asked less and less often", async () => {
   const { port, datagrams, nat, want, later } = world();
   nat.result = RESULT.refused;
   await want(REQUEST);

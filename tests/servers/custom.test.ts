@@ -4,6 +4,7 @@ import { GatewayError } from "../../src/base/errors.ts";
 import { configOf, customServer, FIELDS } from "../../src/servers/custom.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
 import { cidr, cidrs, ip } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { BODY, CONFIG, PRESHARED, PRIVATE, PUBLIC, SERVER } from "./example.ts";
 
 test("five fields make a server, and all traffic goes through it", () => {
@@ -120,58 +121,62 @@ describe("a value is refused with the name of its field", () => {
   });
 });
 
-test("import and custom/add accept the same values with the same result, and refuse for the same reason", () => {
-  const keys = {
-    address: "Address",
-    dns: "DNS",
-    endpoint: "Endpoint",
-    public_key: "PublicKey",
-    preshared_key: "PresharedKey",
-    allowed_ips: "AllowedIPs",
-  } as const;
-  const scrap = fc.oneof(
-    fc.constantFrom(
-      ",",
-      " ",
-      "\t",
-      ":",
-      "/",
-      "[",
-      "]",
-      ".",
-      "-",
-      "\u00A0",
-      "10.0.0.1",
-      "fd00::2",
-      "/24",
-      ":443",
-      "vpn.example",
-    ),
-    fc.constantFrom(PUBLIC, PRESHARED, "0", "::", "256"),
-    fc.ipV4(),
-    fc.ipV6(),
-    fc.string({ maxLength: 3 }),
-  );
-  const value = fc
-    .array(scrap, { minLength: 1, maxLength: 5 })
-    .map((scraps) => scraps.join(""))
-    .filter((text) => !/[#\r\n\0]/.test(text) && !/^[ \t]*$/.test(text));
-  const field = fc.constantFrom(...(Object.keys(keys) as (keyof typeof keys)[]));
-  fc.assert(
-    fc.property(field, value, (name, text) => {
-      const body = { ...BODY, [name]: text };
-      const inFile = (key: keyof typeof keys) => `${keys[key]} = ${body[key] ?? ""}\n`;
-      const file = [
-        `[Interface]\nPrivateKey = ${PRIVATE}\n${inFile("address")}${name === "dns" ? inFile(name) : ""}`,
-        `[Peer]\n${inFile("public_key")}${inFile("endpoint")}`,
-        name === "allowed_ips" || name === "preshared_key" ? inFile(name) : "",
-      ].join("");
-      expect(outcome(() => configOf(body))).toEqual(outcome(() => parseConfig(file).config));
-    }),
-    { numRuns: 1000 },
-  );
-  expect(Object.values(FIELDS)).toContainValues(Object.keys(keys) as never);
-}, 60_000);
+slow.test(
+  "import and custom/add accept the same values with the same result, and refuse for the same reason",
+  () => {
+    const keys = {
+      address: "Address",
+      dns: "DNS",
+      endpoint: "Endpoint",
+      public_key: "PublicKey",
+      preshared_key: "PresharedKey",
+      allowed_ips: "AllowedIPs",
+    } as const;
+    const scrap = fc.oneof(
+      fc.constantFrom(
+        ",",
+        " ",
+        "\t",
+        ":",
+        "/",
+        "[",
+        "]",
+        ".",
+        "-",
+        "\u00A0",
+        "10.0.0.1",
+        "fd00::2",
+        "/24",
+        ":443",
+        "vpn.example",
+      ),
+      fc.constantFrom(PUBLIC, PRESHARED, "0", "::", "256"),
+      fc.ipV4(),
+      fc.ipV6(),
+      fc.string({ maxLength: 3 }),
+    );
+    const value = fc
+      .array(scrap, { minLength: 1, maxLength: 5 })
+      .map((scraps) => scraps.join(""))
+      .filter((text) => !/[#\r\n\0]/.test(text) && !/^[ \t]*$/.test(text));
+    const field = fc.constantFrom(...(Object.keys(keys) as (keyof typeof keys)[]));
+    fc.assert(
+      fc.property(field, value, (name, text) => {
+        const body = { ...BODY, [name]: text };
+        const inFile = (key: keyof typeof keys) => `${keys[key]} = ${body[key] ?? ""}\n`;
+        const file = [
+          `[Interface]\nPrivateKey = ${PRIVATE}\n${inFile("address")}${name === "dns" ? inFile(name) : ""}`,
+          `[Peer]\n${inFile("public_key")}${inFile("endpoint")}`,
+          name === "allowed_ips" || name === "preshared_key" ? inFile(name) : "",
+        ].join("");
+        expect(outcome(() => configOf(body))).toEqual(outcome(() => parseConfig(file).config));
+      }),
+      { numRuns: 1000 },
+    );
+    expect(Object.values(FIELDS)).toContainValues(Object.keys(keys) as never);
+  },
+  60_000,
+);
 
 function outcome(make: () => unknown): unknown {
   try {

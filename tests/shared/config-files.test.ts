@@ -11,6 +11,7 @@ import {
 import { FILE_WORDS, type FileKind, kindOfText } from "../../src/shared/foreign-files.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
 import { CONFIG } from "../cli/archives.ts";
+import { slow } from "../fast.ts";
 
 const utf8 = (text: string) => new TextEncoder().encode(text);
 const bytes = (hex: string, rest = "") =>
@@ -170,14 +171,17 @@ test("names that an archive has in several folders are told apart by as many fol
   ]);
 });
 
-test("no archive takes long to be looked at, however many files of one name it has, or folders for each", () => {
-  const paths = Array.from({ length: 65_535 }, (_, number) => `${"a/".repeat(400)}${number}/wg0.conf`);
-  const begin = performance.now();
-  const found = packedConfigs(paths.map(entry));
-  expect(performance.now() - begin).toBeLessThan(5_000);
-  expect(found.slice(0, 2).map(({ name }) => name)).toEqual(["0-wg0", "1-wg0"]);
-  expect(found.length).toBeGreaterThan(MAX_SERVERS);
-});
+slow.test(
+  "no archive takes long to be looked at, however many files of one name it has, or folders for each",
+  () => {
+    const paths = Array.from({ length: 65_535 }, (_, number) => `${"a/".repeat(400)}${number}/wg0.conf`);
+    const start = process.cpuUsage();
+    const found = packedConfigs(paths.map(entry));
+    expect(process.cpuUsage(start).user).toBeLessThan(5_000_000);
+    expect(found.slice(0, 2).map(({ name }) => name)).toEqual(["0-wg0", "1-wg0"]);
+    expect(found.length).toBeGreaterThan(MAX_SERVERS);
+  },
+);
 
 test("what macOS and Windows add to an archive is left out", () => {
   const paths = [

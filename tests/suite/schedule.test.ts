@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { slow } from "../fast.ts";
 import type { Job } from "../rig/suite/job.ts";
 import { runAll } from "../rig/suite/schedule.ts";
 import { until } from "../rig/tools/until.ts";
@@ -41,7 +42,7 @@ test("what a job prints is kept, errors included", async () => {
   expect(result?.output).toBe("out\nerr\n");
 });
 
-test("a job that never ends is ended, and has failed, with what it had printed", async () => {
+slow.test("a job that never ends is ended, and has failed, with what it had printed", async () => {
   const endless = { ...job("endless", "echo begun; exec sleep 1000"), maxMs: 4_000 };
   const [result] = await runAll([endless], () => {});
   expect(result).toMatchObject({ failed: 1, output: "begun\n" });

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { Outbox, Unframer } from "../../src/system/relay/frames.ts";
 import { isWireGuard } from "../../src/wireguard/message.ts";
+import { slow } from "../fast.ts";
 
 /** A message of WireGuard's with that type, and a length from a keepalive's to the longest. */
 function message(bytes: number, type = 4): Uint8Array {
@@ -30,7 +31,7 @@ function* numbers(seed: number): Generator<number, never> {
   }
 }
 
-test("datagrams come out of a stream as they went in, wherever it is cut", () => {
+slow.test("datagrams come out of a stream as they went in, wherever it is cut", () => {
   const random = numbers(1);
   for (let round = 0; round < 200; round++) {
     const count = 1 + Math.floor(random.next().value * 20);

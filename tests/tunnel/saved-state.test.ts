@@ -1,6 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { describe, expect, spyOn, test } from "bun:test";
 import { ip } from "../fake/address.ts";
+import { slow } from "../fast.ts";
 import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, stoodAlways, THREE, TWO } from "./gateway.ts";
 
@@ -166,7 +167,7 @@ test("a tunnel whose removal the kernel refuses keeps where it led last", () =>
     expect(gateway.savedState.last("tv")).toEqual(last);
   }));
 
-test("of the addresses of names the latest thousand are remembered", () =>
+slow.test("of the addresses of names the latest thousand are remembered", () =>
   inDirectory(async (directory) => {
     const { savedState, store } = await Gateway.started(directory);
     for (let at = 0; at < 1_003; at++) savedState.saveAddress(`vpn${at}.example.net`, ip("192.0.2.9"));
@@ -177,4 +178,5 @@ test("of the addresses of names the latest thousand are remembered", () =>
       ip("192.0.2.9"),
       ip("192.0.2.9"),
     ]);
-  }));
+  }),
+);

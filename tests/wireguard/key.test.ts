@@ -2,6 +2,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { generateKeyPair, publicKeyOf } from "../../src/wireguard/key.ts";
 import { isKey } from "../../src/wireguard/key-text.ts";
+import { slow } from "../fast.ts";
 
 const wg = Bun.which("wg");
 
@@ -28,7 +29,7 @@ test("a generated pair matches, is clamped, and never repeats", () => {
   expect(new Set(pairs.map((pair) => pair.privateKey)).size).toBe(50);
 });
 
-test.skipIf(wg === null)(
+slow.test.skipIf(wg === null)(
   "200 generated pairs agree with wg pubkey",
   () => {
     for (let count = 0; count < 200; count++) {

@@ -5,6 +5,7 @@ import { nameIn } from "../../../src/base/name.ts";
 import { checked } from "../../../src/servers/lists/entry.ts";
 import { readList } from "../../../src/servers/lists/list.ts";
 import { ip } from "../../fake/address.ts";
+import { slow } from "../../fast.ts";
 import { PUBLIC } from "../example.ts";
 import { fixture, lineOf } from "./fixture.ts";
 
@@ -196,42 +197,50 @@ describe("whatever a list contains", () => {
     }
   }
 
-  test("random text and random JSON are refused with a message", () => {
-    fc.assert(fc.property(fc.string(), expectSound));
-    fc.assert(fc.property(fc.json(), expectSound), { numRuns: 1000 });
-  }, 60_000);
+  slow.test(
+    "random text and random JSON are refused with a message",
+    () => {
+      fc.assert(fc.property(fc.string(), expectSound));
+      fc.assert(fc.property(fc.json(), expectSound), { numRuns: 1000 });
+    },
+    60_000,
+  );
 
-  test("a real list with anything inserted anywhere is read or refused with a message", () => {
-    const scrap = fc.oneof(
-      fc.jsonValue({ maxDepth: 2 }),
-      fc.constantFrom(
-        "__proto__",
-        "a/b",
-        "127.0.0.1",
-        "192.0.2.1",
-        PUBLIC,
-        "wireguard",
-        "",
-        0,
-        65536,
-        null,
-        [],
-        {},
-      ),
-    );
-    const list = fc.constantFrom(...TEXTS).map((text): unknown => JSON.parse(text));
-    fc.assert(
-      fc.property(
-        list,
-        fc.array(fc.tuple(fc.nat(), scrap), { minLength: 1, maxLength: 8 }),
-        (document, scraps) => {
-          for (const [at, value] of scraps) replaceSomewhere(document, at, value);
-          expectSound(JSON.stringify(document));
-        },
-      ),
-      { numRuns: 1000 },
-    );
-  }, 60_000);
+  slow.test(
+    "a real list with anything inserted anywhere is read or refused with a message",
+    () => {
+      const scrap = fc.oneof(
+        fc.jsonValue({ maxDepth: 2 }),
+        fc.constantFrom(
+          "__proto__",
+          "a/b",
+          "127.0.0.1",
+          "192.0.2.1",
+          PUBLIC,
+          "wireguard",
+          "",
+          0,
+          65536,
+          null,
+          [],
+          {},
+        ),
+      );
+      const list = fc.constantFrom(...TEXTS).map((text): unknown => JSON.parse(text));
+      fc.assert(
+        fc.property(
+          list,
+          fc.array(fc.tuple(fc.nat(), scrap), { minLength: 1, maxLength: 8 }),
+          (document, scraps) => {
+            for (const [at, value] of scraps) replaceSomewhere(document, at, value);
+            expectSound(JSON.stringify(document));
+          },
+        ),
+        { numRuns: 1000 },
+      );
+    },
+    60_000,
+  );
 
   test("a list that is cut or overwritten anywhere is read or refused with a message", () => {
     fc.assert(
