@@ -24,6 +24,9 @@ export interface UpdateFlags {
   stateDir: string;
 }
 
+/** Between two questions whether the new version's service is there. */
+const ASK_AGAIN_MS = 500;
+
 /** Verifies a release, shows what is new in it, and upgrades this machine. */
 export async function updateProgram(
   place: string,
@@ -40,7 +43,8 @@ export async function updateProgram(
     process.umask(0o022);
     return host.spawn(argv);
   };
-  const deps = { host, spawn, source, running, signers };
+  const isServing = (withinMs: number) => answersRoot(stateDir, withinMs);
+  const deps = { host, spawn, source, running, signers, isServing };
   const offer = await interruptible((signal) => lookAt({ ...deps, signal }));
   const left = offer.isNewer ? null : await completionOf(host, running.kind, version);
   if (check || !(offer.isNewer || left?.isBroken)) return saidOf(offer, left);
@@ -50,6 +54,15 @@ export async function updateProgram(
   await interruptible((signal) => install({ ...deps, signal }, offer, OWN_LAYOUT.program, progress));
   const done = offer.isNewer ? `was updated from ${version} to` : "was installed again:";
   return { json: null, text: `Portcullis ${done} ${offer.version}.\n` };
+}
+
+async function answersRoot(stateDir: string, withinMs: number): Promise<boolean> {
+  const late = performance.now() + withinMs;
+  for (;;) {
+    if ((await askOperator(stateDir, "killswitch", null).catch(() => null)) !== null) return true;
+    if (performance.now() >= late) return false;
+    await Bun.sleep(ASK_AGAIN_MS);
+  }
 }
 
 /**

@@ -7,6 +7,7 @@ import type { Child } from "../system/linux.ts";
 import { digestOf, inPrivateFolder } from "../system/private-folder.ts";
 import type { Archive, Running } from "./archive.ts";
 import { completionOf } from "./completion.ts";
+import { keepFormer } from "./former.ts";
 import { newerNotes } from "./notes.ts";
 import { chosenFrom, releaseOf } from "./release.ts";
 import { assertKey, verifySignature } from "./signature.ts";
@@ -18,6 +19,8 @@ const MAX_LIST_BYTES = 64 * 2 ** 10;
 const MAX_NOTES_BYTES = 2 ** 20;
 /** Five times the size of an archive. */
 const MAX_ARCHIVE_BYTES = 256 * 2 ** 20;
+/** A Pi 4 takes three seconds, and systemd starts it several times. */
+const SERVES_WITHIN_MS = 60_000;
 
 export interface UpdateDeps {
   host: Pick<Host, "run" | "read">;
@@ -27,6 +30,8 @@ export interface UpdateDeps {
   running: Running;
   /** The keys that may sign a release. */
   signers: string;
+  /** Whether a service answers root within this time, which it does once the kill switch is in place. */
+  isServing: (withinMs: number) => Promise<boolean>;
   signal: AbortSignal;
 }
 
@@ -72,35 +77,70 @@ export async function lookAt(deps: UpdateDeps): Promise<Offer> {
 }
 
 /**
- * Downloads the offered release, verifies it and upgrades this machine with it. `program` is the path of the installed
- * program. Throws `GatewayError`. The download is always deleted.
+ * Downloads the offered release, verifies it and upgrades this machine with it. If the new version does not work, the former
+ * one is installed again. `program` is the path of the installed program. Throws `GatewayError`. The download is always
+ * deleted.
  */
 export function install(
   deps: UpdateDeps,
-  { version, archive, sum }: Offer,
+  { version, isNewer, archive, sum }: Offer,
   program: string,
   onBytes: (bytes: number, total: number | null) => void,
 ): Promise<void> {
-  const { host, spawn, source, signal } = deps;
+  const { host, spawn, source, running, isServing, signal } = deps;
+  const { kind } = archive;
   return inPrivateFolder(async (folder) => {
     const file = join(folder, archive.name);
     await source.fetch(archive.name, file, { mostBytes: MAX_ARCHIVE_BYTES, signal, onBytes });
     await assertSum(file, archive.name, sum);
     const command = await commandFor(host, archive, file, folder);
+    // What is half installed is no way back.
+    const isWhole = isNewer && (await completionOf(host, kind, running.version)) === null;
+    const back = isWhole ? await keepFormer(host, kind, program, folder) : null;
+    const mustServe = await isServing(0);
     signal.throwIfAborted();
+    const faultOf = (wanted: string) => faultHere(deps, { kind, program, wanted, mustServe });
     const code = await spawn(command).exited;
-    const now = await versionOf(host, program).catch(() => "unknown");
-    const left = await completionOf(host, archive.kind, version);
-    if (code === 0 && now === version && left === null) return;
-    const failed =
-      code === 0 ? (now === version ? "is not complete" : "has no effect") : `failed (exit ${code})`;
+    const fault = await faultOf(version);
+    if (code === 0 && fault === null) return;
+    const failed = code === 0 ? (fault?.text ?? "") : `failed (exit ${code})`;
+    if (back !== null) {
+      // apt-get may have refused before it changed anything.
+      if ((await faultOf(running.version)) !== null) await spawn(back).exited;
+      if ((await faultOf(running.version)) === null)
+        throw new CommandError(
+          "unable",
+          `the upgrade ${failed}, and this machine is back at ${running.version}; messages are above`,
+        );
+    }
     // The installed program would call this version up to date.
-    const next = left?.next ?? (now === version ? setupCommand() : "the same command again");
+    const { now, next } = (await faultOf(version)) ?? { now: version, next: setupCommand() };
     throw new CommandError(
       "unable",
       `the upgrade ${failed}: the installed version is ${now}; its messages are above; when their cause is gone, type: ${next}`,
     );
   });
+}
+
+interface Wanted {
+  kind: Archive["kind"];
+  program: string;
+  /** The version. */
+  wanted: string;
+  /** Whether a service has to answer. */
+  mustServe: boolean;
+}
+
+/** Why a version does not work on this machine, and what completes it; null if it does. */
+async function faultHere({ host, isServing }: UpdateDeps, { kind, program, wanted, mustServe }: Wanted) {
+  const now = await versionOf(host, program).catch(() => "unknown");
+  const left = await completionOf(host, kind, wanted);
+  const next = left?.next ?? (now === wanted ? setupCommand() : "the same command again");
+  if (now !== wanted) return { text: "has no effect", now, next };
+  if (left !== null) return { text: "is not complete", now, next };
+  if (mustServe && !(await isServing(SERVES_WITHIN_MS)))
+    return { text: "has ended in a service that does not answer", now, next };
+  return null;
 }
 
 /** Checks once more that the file contains what its name says, and returns the command that installs it. */

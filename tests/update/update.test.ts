@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
 import {
   appendFileSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   renameSync,
   rmSync,
@@ -15,6 +16,7 @@ import { LinuxHost } from "../../src/system/linux.ts";
 import { SETUP_NOTES } from "../../src/system/setup.ts";
 import type { Running } from "../../src/update/archive.ts";
 import { completionOf } from "../../src/update/completion.ts";
+import { keepFormer } from "../../src/update/former.ts";
 import { sourceAt } from "../../src/update/source.ts";
 import { install, lookAt, type UpdateDeps } from "../../src/update/update.ts";
 import { slow } from "../fast.ts";
@@ -27,6 +29,25 @@ const HERE: Running = { version: "9.0.0", kind: "archive", architecture: "arm64"
 const NAME = "portcullis-9.2.0-linux-arm64.tar.xz";
 /** Where downloads are. */
 const PLACE = "/var/tmp";
+
+/** What programs of the machine say instead. */
+const machine = (says: Record<string, string>): Pick<Host, "run" | "read"> => ({
+  run: async (argv, options) =>
+    says[argv.slice(0, 2).join(" ")] ?? says[argv[0] ?? ""] ?? host.run(argv, options),
+  read: async (path) => says[path] ?? null,
+});
+const OLD = { systemctl: "1234\n", readlink: "/usr/bin/portcullis (deleted)\n" };
+const PACKAGED: Running = { ...HERE, kind: "package" };
+
+const INSTALLED = `Package: portcullis
+Status: install ok installed
+Maintainer: Nobody <nobody@example.test>
+Architecture: arm64
+Version: 9.0.0
+Conffiles:
+ /etc/portcullis.conf 0123456789abcdef0123456789abcdef
+Description: of a test
+`;
 
 let workshop: Workshop;
 /** What was on the disk before. */
@@ -65,6 +86,7 @@ function depsFor(place: string, changes: Partial<UpdateDeps> = {}): UpdateDeps {
     source: sourceAt(place, () => Promise.reject(new Error("nothing is asked of the internet"))),
     running: HERE,
     signers: workshop.key.signers,
+    isServing: async () => true,
     signal: new AbortController().signal,
     spawn: (argv) => {
       const words = argv.map((word) => word.replace(/^\/var\/tmp\/portcullis-[^/]+/, "(private)"));
@@ -100,7 +122,8 @@ test("an archive is unpacked where only root can, and installs itself", async ()
 });
 
 test("a packaged program is upgraded by apt-get, from the file that was verified", async () => {
-  await update(workshop.release(), { running: { ...HERE, kind: "package" } });
+  const former = { "dpkg-query --status": INSTALLED, "dpkg-query": "" };
+  await update(workshop.release(), { host: machine(former), running: PACKAGED });
   expect(ran.map(({ command }) => command)).toEqual([
     "env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends --no-remove -o Dpkg::Options::=--force-confold -o APT::Sandbox::User=root (private)/portcullis_9.2.0_arm64.deb",
   ]);
@@ -270,36 +293,64 @@ function truncateNew(file: string, bytes: number): void {
   truncateSync(file, bytes);
 }
 
-test("an upgrade that fails or has no effect is told, with the version that is installed", async () => {
+test("an upgrade that fails before it changes anything, or has no effect, is told", async () => {
   const folder = workshop.release();
   becomes = "9.0.0";
-  await expect(update(folder)).rejects.toThrow("the upgrade has no effect: the installed version is 9.0.0");
-  const spawn = () => ({ exited: Promise.resolve(1) });
-  await expect(update(folder, { spawn })).rejects.toThrow(
-    "the upgrade failed (exit 1): the installed version is 9.0.0; its messages are above; when their cause is gone, type: the same command again",
+  await expect(update(folder)).rejects.toThrow(
+    "the upgrade has no effect, and this machine is back at 9.0.0; messages are above",
   );
+  const spawn = () => ({ exited: Promise.resolve(100) });
+  await expect(update(folder, { spawn })).rejects.toThrow("the upgrade failed (exit 100), and this machine");
+  expect(ran).toHaveLength(1);
 });
 
-describe("an upgrade that stops halfway names the command that completes it, because the new program is there:", () => {
-  /** What programs of the machine say instead. */
-  const machine = (says: Record<string, string>): Pick<Host, "run" | "read"> => ({
-    run: async (argv, options) => says[argv[0] ?? ""] ?? host.run(argv, options),
-    read: async (path) => says[path] ?? null,
-  });
-  const old = { systemctl: "1234\n", readlink: "/usr/bin/portcullis (deleted)\n" };
-  const packaged: Running = { ...HERE, kind: "package" };
+describe("a new version that does not work is replaced by the former one:", () => {
+  const FORMER = "(private)/former install --yes";
 
+  test.each<[string, Partial<UpdateDeps>, number, string]>([
+    ["its installer fails after the copy", {}, 1, "failed (exit 1)"],
+    ["its service does not answer", { isServing: dumbAt("9.2.0") }, 0, "has ended in a service that"],
+  ])("%s", async (_, changes, code, why) => {
+    const spawn = (argv: readonly string[]) => {
+      const isFormer = argv[0]?.endsWith("/former") === true;
+      if (isFormer) expect(run([argv[0] ?? "", "--version"])).toBe("portcullis 9.0.0\n");
+      ran.push({
+        command: argv.join(" ").replace(/^\/var\/tmp\/portcullis-[^/]+/, "(private)"),
+        isProgram: true,
+      });
+      installs(isFormer ? "9.0.0" : "9.2.0");
+      return { exited: Promise.resolve(isFormer ? 0 : code) };
+    };
+    const update_ = update(workshop.release(), { ...changes, spawn });
+    await expect(update_).rejects.toThrow(
+      new RegExp(`^the upgrade ${why.replace(/[()]/g, "\\$&")}.*, and this machine is back at 9.0.0;`),
+    );
+    expect(ran.map(({ command }) => command).at(-1)).toBe(FORMER);
+  });
+
+  test("not where no service answered before: an upgrade may be what helps", async () => {
+    await update(workshop.release(), { isServing: async () => false });
+    expect(ran).toHaveLength(1);
+  });
+
+  /** A service that answers as long as this version is not installed. */
+  function dumbAt(version: string) {
+    return async () => !run([installed, "--version"]).includes(version);
+  }
+});
+
+describe("if the former version cannot be installed again either, the command that completes the upgrade is named:", () => {
   test.each<[string, Partial<UpdateDeps>, number, string]>([
     ["the installer fails after its copy", {}, 1, "failed (exit 1): TYPE sudo portcullis install"],
     [
       "apt goes on, but setup was refused",
-      { host: machine(old), running: packaged },
+      { host: machine(OLD), running: PACKAGED },
       0,
       "is not complete: TYPE sudo portcullis install",
     ],
     [
       "dpkg was interrupted",
-      { host: machine({ "dpkg-query": "iHR" }), running: packaged },
+      { host: machine({ "dpkg-query": "iHR" }), running: PACKAGED },
       100,
       "failed (exit 100): TYPE sudo dpkg --configure -a, and then the same command again",
     ],
@@ -311,23 +362,54 @@ describe("an upgrade that stops halfway names the command that completes it, bec
     const message = `the upgrade ${why.replace("TYPE", "the installed version is 9.2.0; its messages are above; when their cause is gone, type:")}`;
     await expect(update(workshop.release(), { ...changes, spawn })).rejects.toThrow(message);
   });
+});
 
-  test("a service that runs the new program, and a package that is installed or held, need nothing", async () => {
-    const done = { ...old, readlink: "/usr/bin/portcullis\n" };
-    for (const status of ["ii ", "hi "])
-      expect(await completionOf(machine({ ...done, "dpkg-query": status }), "package", "9.2.0")).toBeNull();
-    expect(await completionOf(machine({ ...old, systemctl: "0\n" }), "archive", "9.2.0")).toBeNull();
-  });
+test("a service that runs the new program, and a package that is installed or held, need nothing", async () => {
+  const done = { ...OLD, readlink: "/usr/bin/portcullis\n" };
+  for (const status of ["ii ", "hi "])
+    expect(await completionOf(machine({ ...done, "dpkg-query": status }), "package", "9.2.0")).toBeNull();
+  expect(await completionOf(machine({ ...OLD, systemctl: "0\n" }), "archive", "9.2.0")).toBeNull();
+});
 
-  test("a machine that has restarted since its setup was refused still needs it", async () => {
-    const { sysctlsBefore, version } = SETUP_NOTES;
-    const gateway = (note: Record<string, string>) =>
-      machine({ ...old, readlink: "/usr/bin/portcullis\n", [sysctlsBefore]: "", ...note });
-    const due = { next: "sudo portcullis install", isBroken: false };
-    for (const note of [{}, { [version]: "9.0.0\n" }])
-      expect(await completionOf(gateway(note), "archive", "9.2.0")).toEqual(due);
-    expect(await completionOf(gateway({ [version]: "9.2.0\n" }), "archive", "9.2.0")).toBeNull();
-  });
+test("a machine that has restarted since its setup was refused still needs it", async () => {
+  const { sysctlsBefore, version } = SETUP_NOTES;
+  const gateway = (note: Record<string, string>) =>
+    machine({ ...OLD, readlink: "/usr/bin/portcullis\n", [sysctlsBefore]: "", ...note });
+  const due = { next: "sudo portcullis install", isBroken: false };
+  for (const note of [{}, { [version]: "9.0.0\n" }])
+    expect(await completionOf(gateway(note), "archive", "9.2.0")).toEqual(due);
+  expect(await completionOf(gateway({ [version]: "9.2.0\n" }), "archive", "9.2.0")).toBeNull();
+});
+
+test("a package is kept as it is installed: with its files, its scripts and what it says of itself", async () => {
+  const folder = join(workshop.folder, "former");
+  const database = join(folder, "database");
+  mkdirSync(join(database, "info"), { recursive: true });
+  writeFileSync(join(database, "status"), INSTALLED);
+  writeFileSync(
+    join(database, "info/portcullis.list"),
+    `/.\n${installed}\n/usr/share/doc/portcullis/excluded\n`,
+  );
+  writeFileSync(join(database, "info/portcullis.postinst"), "#!/bin/sh\n", { mode: 0o755 });
+  const inDatabase = (argv: readonly string[]) =>
+    argv[0] === "dpkg-query" ? ["dpkg-query", "--admindir", database, ...argv.slice(1)] : argv;
+  const there: Pick<Host, "run"> = { run: (argv, options) => host.run(inDatabase(argv), options) };
+  const command = await keepFormer(there, "package", installed, folder);
+  const file = command.at(-1) ?? "";
+  expect(command).toEqual([
+    "env",
+    "DEBIAN_FRONTEND=noninteractive",
+    "dpkg",
+    "--force-confold",
+    "--install",
+    file,
+  ]);
+  expect(run(["dpkg-deb", "--field", file])).toBe(
+    INSTALLED.replace(/Status.*\n/, "").replace(/Conffiles:\n.*\n/, ""),
+  );
+  run(["dpkg-deb", "--raw-extract", file, join(folder, "unpacked")]);
+  expect(run([join(folder, "unpacked", installed), "--version"])).toBe("portcullis 9.0.0\n");
+  expect(readdirSync(join(folder, "unpacked/DEBIAN")).toSorted()).toEqual(["control", "postinst"]);
 });
 
 test("whoever interrupts it changes nothing", async () => {

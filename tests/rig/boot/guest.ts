@@ -1,6 +1,7 @@
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { LAN } from "../../../src/sandbox/topology.ts";
+import { processorMs } from "../bench/processor-time.ts";
 import type { Lab } from "../tools/lab.ts";
 import { type Architecture, type Image, run } from "./image.ts";
 import type { Variant } from "./variant.ts";
@@ -57,6 +58,11 @@ export class Guest {
     return performance.now() - this.startedAt;
   }
 
+  /** What emulating it has cost since power came on, in milliseconds: unlike its age, a busy machine does not change it. */
+  get work(): number {
+    return this.child === null ? 0 : processorMs(this.child.pid);
+  }
+
   get console(): string {
     const file = this.consoleFile;
     return existsSync(file) ? readFileSync(file, "utf8") : "";
@@ -106,11 +112,16 @@ export class Guest {
     await this.child?.exited;
   }
 
+  /** When the disk was last written to, in milliseconds since 1970. A copy of it says the same. */
+  get writtenAt(): number {
+    return statSync(this.image.disk).mtimeMs;
+  }
+
   /** Copies what the disk holds: the same as after a power cut at this moment. Meanwhile the machine stands still. */
   async keepDisk(path: string): Promise<void> {
     const stoppedAt = performance.now();
     this.child?.kill("SIGSTOP");
-    await run(["cp", "--sparse=always", this.image.disk, path]);
+    await run(["cp", "--sparse=always", "--preserve=timestamps", this.image.disk, path]);
     this.child?.kill("SIGCONT");
     this.startedAt += performance.now() - stoppedAt;
   }
