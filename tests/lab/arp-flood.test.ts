@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { LAN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
-import { processorMs } from "../rig/bench/processor-time.ts";
 import { ArpFlood } from "../rig/tools/arp-flood.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
+import { processorMs } from "../rig/tools/processor-time.ts";
 import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");

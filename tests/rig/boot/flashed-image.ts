@@ -2,10 +2,12 @@ import { existsSync, mkdtempSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { version } from "../../../package.json";
+import { makeShelf } from "./contained.ts";
 import { ARCHITECTURES, type Architecture, HAS_KVM, type Image, newKey, run } from "./image.ts";
 import { variantToTest } from "./variant.ts";
 
-const KIND = variantToTest().image ?? "pc";
+const { image: KIND_TO_TEST, contained: CONTAINED } = variantToTest();
+const KIND = KIND_TO_TEST ?? "pc";
 const BUILT = join(import.meta.dir, `../../../dist/image/portcullis-${version}-${KIND}.img`);
 /** Debian's OVMF, without keys of its own: then shim and GRUB are started without a look at their signatures. */
 const FIRMWARE = ["/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/share/OVMF/OVMF_CODE.fd"].find(existsSync) ?? "";
@@ -35,9 +37,10 @@ function unhurried(machine: Architecture): Architecture {
 /** A card with the very image, and on its first partition what a person may put there: a key for SSH. */
 export async function flashedImage(): Promise<Image> {
   const folder = mkdtempSync(join(tmpdir(), "portcullis-boot-"));
-  const image = {
+  if (CONTAINED) await makeShelf(folder);
+  const image: Image = {
     disk: join(folder, "disk"),
-    starts: KIND === "pc" ? { firmware: FIRMWARE } : await asConfigured(folder),
+    starts: await starts(folder),
     key: await newKey(folder),
     folder,
   };
@@ -45,8 +48,13 @@ export async function flashedImage(): Promise<Image> {
   return image;
 }
 
+async function starts(folder: string): Promise<Image["starts"]> {
+  if (CONTAINED) return "contained";
+  return KIND === "pc" ? { firmware: FIRMWARE } : asConfigured(folder);
+}
+
 /** As the firmware of a Raspberry Pi reads it on the first partition. */
-async function asConfigured(folder: string): Promise<Exclude<Image["starts"], { firmware: string }>> {
+async function asConfigured(folder: string): Promise<Image["starts"]> {
   const take = (...names: string[]) =>
     run(["mcopy", "-n", "-i", `${BUILT}@@${FIRST_PARTITION}`, ...names.map((name) => `::${name}`), folder]);
   await take("config.txt", "cmdline.txt");

@@ -1,8 +1,9 @@
-import { existsSync, readFileSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LAN } from "../../../src/sandbox/topology.ts";
-import { processorMs } from "../bench/processor-time.ts";
 import type { Lab } from "../tools/lab.ts";
+import { processorMs } from "../tools/processor-time.ts";
+import { containedMachine, containedMs, cutPower, diskIsFree } from "./contained.ts";
 import { type Architecture, type Image, run } from "./image.ts";
 import type { Variant } from "./variant.ts";
 
@@ -42,13 +43,20 @@ export class Guest {
     const bridges = links.flatMap((link) => [
       `addr flush dev ${link}`,
       `link add br-${link} type bridge mcast_snooping 0`,
-      `tuntap add tap-${link} mode tap`,
       `link set ${link} master br-${link}`,
-      `link set tap-${link} master br-${link}`,
     ]);
-    await must(lab, gateway, ["ip", "-batch", "-"], `${bridges.join("\n")}\n`);
+    // A machine that is contained brings its end of a cable with it.
+    const sockets =
+      image.starts === "contained"
+        ? []
+        : links.flatMap((link) => [
+            `tuntap add tap-${link} mode tap`,
+            `link set tap-${link} master br-${link}`,
+            `link set tap-${link} up`,
+          ]);
+    await must(lab, gateway, ["ip", "-batch", "-"], `${[...bridges, ...sockets].join("\n")}\n`);
     await must(lab, gateway, ["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv4.ip_forward=0"]);
-    const up = links.flatMap((link) => ["", "br-", "tap-"].map((kind) => `link set ${kind}${link} up`));
+    const up = links.flatMap((link) => ["", "br-"].map((kind) => `link set ${kind}${link} up`));
     await must(lab, gateway, ["ip", "-batch", "-"], `${up.join("\n")}\n`);
     return new Guest(lab, links, architecture, image);
   }
@@ -60,7 +68,8 @@ export class Guest {
 
   /** What emulating it has cost since power came on, in milliseconds: unlike its age, a busy machine does not change it. */
   get work(): number {
-    return this.child === null ? 0 : processorMs(this.child.pid);
+    if (this.child === null) return 0;
+    return (this.isContained ? containedMs : processorMs)(this.child.pid);
   }
 
   get console(): string {
@@ -71,45 +80,41 @@ export class Guest {
   /**
    * `clock` is what a machine without a clock battery believes, in milliseconds since 1970; its own otherwise. `credentials`
    * are systemd's, which come by the firmware or its options, so that nothing on the disk has to be another one
-   * (systemd.system-credentials(7)).
+   * (systemd.system-credentials(7)). A machine that is contained may have been on for some minutes already.
    */
-  powerOn(clock?: number, credentials: Record<string, string> = {}): void {
+  powerOn(clock?: number, credentials: Record<string, string> = {}, age_min = 0): void {
     this.boots += 1;
     this.startedAt = performance.now();
-    const { qemu, accelerators } = this.architecture;
-    const { disk } = this.image;
-    const macs = Object.values(CARD_MAC);
-    const cards = this.cables.flatMap((link, number) => [
-      ...["-netdev", `tap,id=${link},ifname=tap-${link},script=no,downscript=no`],
-      ...["-device", `virtio-net-pci,netdev=${link},mac=${macs[number]},romfile=`],
-    ]);
-    const machine = [
-      ...qemu,
-      // QEMU takes the first that starts.
-      ...accelerators.flatMap((accelerator) => ["-accel", accelerator]),
-      ...["-m", `${MEMORY_MIB}`, "-smp", "1"],
-      ...["-nodefaults", "-display", "none", "-no-reboot", "-serial", `file:${this.consoleFile}`],
-      ...(clock === undefined ? [] : ["-rtc", `base=${new Date(clock).toISOString().slice(0, 19)}`]),
-      ...this.start(credentials),
-      ...[
-        "-drive",
-        `file=${disk},format=raw,if=none,id=disk,cache=unsafe`,
-        "-device",
-        "virtio-blk-pci,drive=disk",
-      ],
-      ...cards,
-    ];
+    const machine = this.isContained
+      ? this.contained(credentials, age_min)
+      : this.emulated(clock, credentials);
     this.child = Bun.spawn(["ip", "netns", "exec", this.lab.namespaces.gateway, ...machine], {
       stdin: "ignore",
       stdout: "inherit",
       stderr: "inherit",
     });
+    if (this.isContained) this.plugIn(this.child.pid);
   }
 
   /** Pulls the plug. */
   async powerOff(): Promise<void> {
+    if (this.isContained && this.child !== null) await cutPower(this.child.pid);
     this.child?.kill("SIGKILL");
-    await this.child?.exited;
+    await this.ended();
+  }
+
+  /** Pulls the cables. */
+  pull(): Promise<void> {
+    return this.set("down");
+  }
+
+  plug(): Promise<void> {
+    return this.set("up");
+  }
+
+  private set(state: "up" | "down"): Promise<void> {
+    const lines = this.cables.map((cable) => `link set tap-${cable} ${state}\n`);
+    return must(this.lab, this.lab.namespaces.gateway, ["ip", "-batch", "-"], lines.join(""));
   }
 
   /** When the disk was last written to, in milliseconds since 1970. A copy of it says the same. */
@@ -119,9 +124,11 @@ export class Guest {
 
   /** Copies what the disk holds: the same as after a power cut at this moment. Meanwhile the machine stands still. */
   async keepDisk(path: string): Promise<void> {
+    const copy = ["cp", "--preserve=timestamps", this.image.disk, path];
+    if (this.isContained) return run([...copy, "--reflink=always"]);
     const stoppedAt = performance.now();
     this.child?.kill("SIGSTOP");
-    await run(["cp", "--sparse=always", "--preserve=timestamps", this.image.disk, path]);
+    await run([...copy, "--sparse=always"]);
     this.child?.kill("SIGCONT");
     this.startedAt += performance.now() - stoppedAt;
   }
@@ -129,6 +136,7 @@ export class Guest {
   /** Returns once the machine has shut itself down. */
   async ended(): Promise<void> {
     await this.child?.exited;
+    if (this.isContained) await diskIsFree(this.image.disk);
   }
 
   /** Runs a shell line as root, over SSH from the LAN, and returns what it printed. Throws where it fails. */
@@ -166,8 +174,39 @@ export class Guest {
     return this.age;
   }
 
+  private get isContained(): boolean {
+    return this.image.starts === "contained";
+  }
+
+  private emulated(clock: number | undefined, credentials: Record<string, string>): string[] {
+    const { qemu, accelerators } = this.architecture;
+    const { disk } = this.image;
+    const macs = Object.values(CARD_MAC);
+    const cards = this.cables.flatMap((link, number) => [
+      ...["-netdev", `tap,id=${link},ifname=tap-${link},script=no,downscript=no`],
+      ...["-device", `virtio-net-pci,netdev=${link},mac=${macs[number]},romfile=`],
+    ]);
+    return [
+      ...qemu,
+      // QEMU takes the first that starts.
+      ...accelerators.flatMap((accelerator) => ["-accel", accelerator]),
+      ...["-m", `${MEMORY_MIB}`, "-smp", "1"],
+      ...["-nodefaults", "-display", "none", "-no-reboot", "-serial", `file:${this.consoleFile}`],
+      ...(clock === undefined ? [] : ["-rtc", `base=${new Date(clock).toISOString().slice(0, 19)}`]),
+      ...this.start(credentials),
+      ...[
+        "-drive",
+        `file=${disk},format=raw,if=none,id=disk,cache=unsafe`,
+        "-device",
+        "virtio-blk-pci,drive=disk",
+      ],
+      ...cards,
+    ];
+  }
+
   private start(credentials: Record<string, string>): string[] {
     const { starts } = this.image;
+    if (starts === "contained") return [];
     const given = Object.entries(credentials).map(([name, text]) => [name, btoa(text)]);
     // Without a second pflash, the firmware's variables are as new at each start.
     if ("firmware" in starts)
@@ -183,6 +222,38 @@ export class Guest {
       ...given.map(([name, text]) => `systemd.set_credential_binary=${name}:${text}`),
     ];
     return ["-kernel", starts.kernel, "-initrd", starts.initrd, "-append", options.join(" ")];
+  }
+
+  private contained(credentials: Record<string, string>, age_min: number): string[] {
+    const folder = join(this.image.folder, `credentials-${this.boots}`);
+    mkdirSync(folder);
+    for (const [name, text] of Object.entries(credentials)) writeFileSync(join(folder, name), text);
+    const names = Object.keys(CARD_MAC).slice(0, this.cables.length);
+    return containedMachine(this.image.disk, names, folder, age_min);
+  }
+
+  /** Gives the namespace of a process the other ends of the cables. */
+  private plugIn(pid: number): void {
+    const apart = `until [ "$(readlink /proc/${pid}/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done`;
+    const cables = Object.entries(CARD_MAC).slice(0, this.cables.length);
+    const plugs = cables.flatMap(([name, mac], number) => {
+      const plug = `tap-${this.cables[number]}`;
+      return [
+        `ip link add ${plug} type veth peer name ${name} address ${mac} netns ${pid}`,
+        `ip link set ${plug} master br-${this.cables[number]} up`,
+      ];
+    });
+    const { gateway } = this.lab.namespaces;
+    const { success, stderr } = Bun.spawnSync([
+      "ip",
+      "netns",
+      "exec",
+      gateway,
+      "sh",
+      "-ec",
+      [apart, ...plugs].join("\n"),
+    ]);
+    if (!success) throw new Error(`no cable: ${stderr}`);
   }
 
   private get consoleFile(): string {

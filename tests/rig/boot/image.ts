@@ -74,8 +74,8 @@ const KEPT = join(REPOSITORY, "dist/boot");
 
 export interface Image {
   disk: string;
-  /** What starts from the disk by itself needs a firmware; the others have their kernel beside it. */
-  starts: { kernel: string; initrd: string; options: string } | { firmware: string };
+  /** What starts from the disk by itself needs a firmware; the others have their kernel beside it, or use this machine's. */
+  starts: { kernel: string; initrd: string; options: string } | { firmware: string } | "contained";
   /** Private key that opens the machine for root. */
   key: string;
   folder: string;

@@ -6,6 +6,7 @@ import { Downloads } from "../peers/downloads.ts";
 import { createLab, type Lab } from "../tools/lab.ts";
 import type { TrafficReport } from "../tools/traffic.ts";
 import { until } from "../tools/until.ts";
+import { removeShelf } from "./contained.ts";
 import { DhcpServer } from "./dhcp.ts";
 import { flashedImage, MACHINE } from "./flashed-image.ts";
 import { Guest } from "./guest.ts";
@@ -35,16 +36,15 @@ export let guest: Guest;
 /** The home router's. */
 export let dhcp: DhcpServer;
 
-/** The server of the newer release. */
+/** The server of the newer release, and the package that trusts its signature. */
 export let downloads: Downloads;
+export let older: string;
 
 /** Makes the machine, which is off, and connects it. */
 export async function openStage(): Promise<void> {
   lab = await createLab({ cards: variant.cables });
-  image =
-    variant.image === null
-      ? await makeImage(variant, packaged ? await openRelease() : [])
-      : await flashedImage();
+  const files = packaged ? await openRelease() : [];
+  image = variant.image === null ? await makeImage(variant, files) : await flashedImage();
   const machine = variant.image === null ? ARCHITECTURES[variant.arch] : MACHINE;
   guest = await Guest.create(lab, variant.cables, machine, image);
   dhcp = new DhcpServer(lab, variant.cables, image.folder);
@@ -54,8 +54,9 @@ export async function openStage(): Promise<void> {
 /** Serves a newer release; the files that a machine needs to update to it. */
 async function openRelease(): Promise<string[]> {
   workshop = new Workshop();
-  const { older, folder } = makeRelease(workshop, variant.arch);
-  downloads = await Downloads.start(lab, folder);
+  const made = makeRelease(workshop, variant.arch);
+  older = made.older;
+  downloads = await Downloads.start(lab, made.folder);
   return [older, downloads.certificate];
 }
 
@@ -65,6 +66,7 @@ export async function closeStage(): Promise<void> {
   downloads?.stop();
   await lab?.close();
   workshop?.close();
+  if (variant.contained && image !== undefined) await removeShelf(image.folder);
   if (image !== undefined) rmSync(image.folder, { recursive: true });
   console.log(`\n${titleOf(variant)}, ${minutes(performance.now() - startedAt)}:`);
   for (const [name, value] of figures) console.log(`  ${name.padEnd(52)} ${value}`);

@@ -12,6 +12,8 @@ export interface Variant {
   package: boolean;
   /** The machine starts from the image of `scripts/image`; null for a Debian that the test makes. */
   image: "pc" | "pi" | null;
+  /** The image's Debian runs in namespaces, by the kernel of this machine, and not in QEMU. */
+  contained: boolean;
   /** At how many moments of its first start the power is cut. */
   cuts: number;
 }
@@ -95,13 +97,15 @@ export function variantToTest(): Variant {
     dhcp: false,
     package: false,
     image: null,
+    contained: false,
     cuts: 3,
   };
   return { ...usual, ...told };
 }
 
-export function titleOf({ release, network, cables, arch, dhcp, package: packaged, image }: Variant): string {
-  if (image !== null) return `the image ${image}`;
+export function titleOf(variant: Variant): string {
+  const { release, network, cables, arch, dhcp, package: packaged, image, contained } = variant;
+  if (image !== null) return `the image ${image}${contained ? ", by the kernel of this machine" : ""}`;
   const extras = `${dhcp ? ", DHCP" : ""}${packaged ? ", from the package" : ""}`;
   return `${release}, ${network}, ${cables === 1 ? "one cable" : "two cables"}, ${arch}${extras}`;
 }

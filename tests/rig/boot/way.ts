@@ -19,6 +19,8 @@ export interface Way {
 /** Versions of the package. */
 export const OLDER = version;
 export const NEWER = "99.0.0";
+/** Its service does not answer. */
+export const BROKEN = "99.1.0";
 
 /** The newer release, which the lab's internet serves, and what updates to it. */
 export const RELEASE = "https://internet.test/";
