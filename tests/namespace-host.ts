@@ -25,6 +25,14 @@ export class NamespaceHost extends LinuxHost {
     return this.inside(() => super.run(...given));
   }
 
+  override listed(...given: Parameters<LinuxHost["listed"]>) {
+    return this.inside(() => super.listed(...given));
+  }
+
+  override deleteLink(...given: Parameters<LinuxHost["deleteLink"]>) {
+    return this.inside(() => super.deleteLink(...given));
+  }
+
   override startDaemon(...given: Parameters<Host["startDaemon"]>) {
     return this.inside(() => super.startDaemon(...given));
   }

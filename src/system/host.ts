@@ -15,6 +15,10 @@ export interface Host {
    * quotes the reason that it gave.
    */
   run(argv: readonly string[], options?: RunOptions): Promise<string>;
+  /** What `ip -j` lists for these words, without starting it; null if only `ip` can tell. */
+  listed?(words: readonly string[]): Promise<readonly unknown[] | null>;
+  /** Removes a link, without starting `ip`; false if the kernel refuses, which only `ip` explains. */
+  deleteLink?(name: string): Promise<boolean>;
   /**
    * Starts a program that outlives this one, in a session of its own. Resolves once `isUp` says that it works, or when
    * it has put itself into the background. Throws as `run` does.

@@ -35,6 +35,7 @@ function opened() {
     eventfd: { args: ["u32", "i32"], returns: "i32" },
     read: { args: ["i32", "ptr", "usize"], returns: "i64" },
     write: { args: ["i32", "ptr", "usize"], returns: "i64" },
+    ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" },
     if_nametoindex: { args: ["ptr"], returns: "u32" },
     inet_pton: { args: ["i32", "ptr", "ptr"], returns: "i32" },
     memfd_create: { args: ["ptr", "u32"], returns: "i32" },

@@ -31,6 +31,7 @@ import type {
   Watch,
 } from "./host.ts";
 import { readLines } from "./lines.ts";
+import { deleteLink, listed } from "./listed.ts";
 import { macAt } from "./neighbour.ts";
 import { Output } from "./output.ts";
 import { reasonIn } from "./reason.ts";
@@ -127,6 +128,14 @@ export class LinuxHost implements Host {
     const why = reason === "" ? ` (${child.signalCode ?? `exit ${outcome.code}`})` : `: ${reason}`;
     const code = KERNEL_TOOLS.has(argv[0] ?? "") ? "kernel_refused" : "unable";
     throw refused("program_failed", { program: nameOf(argv), reason: why }, { code });
+  }
+
+  listed(words: readonly string[]): Promise<readonly unknown[] | null> {
+    return listed(words);
+  }
+
+  deleteLink(name: string): Promise<boolean> {
+    return deleteLink(name);
   }
 
   async startDaemon(...[argv, environment, isUp]: Parameters<Host["startDaemon"]>): Promise<void> {

@@ -31,6 +31,7 @@ interface Header {
 
 export interface Message {
   type: number;
+  flags: number;
   sequence: number;
   body: Buffer;
 }
@@ -72,6 +73,12 @@ export function attributesIn(bytes: Buffer | undefined): Attributes {
   return found;
 }
 
+/** A text of the kernel's, which ends with a zero. */
+export function textIn(bytes: Buffer): string {
+  const end = bytes.indexOf(0);
+  return bytes.toString("utf8", 0, end < 0 ? bytes.length : end);
+}
+
 /** The messages of one part; none if there is none yet. */
 export function receive(socket: number): Message[] {
   const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
@@ -82,6 +89,7 @@ export function receive(socket: number): Message[] {
     if (size < OWN_HEADER_BYTES) break;
     messages.push({
       type: buffer.readUInt16LE(at + 4),
+      flags: buffer.readUInt16LE(at + 6),
       sequence: buffer.readUInt32LE(at + 8),
       body: buffer.subarray(at + OWN_HEADER_BYTES, at + size),
     });

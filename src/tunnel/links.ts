@@ -49,6 +49,7 @@ export class Links {
 
   /** Removes an interface, with its routes and addresses; a userspace program ends with it. */
   async close(link: string): Promise<void> {
+    if (await this.host.deleteLink?.(link)) return;
     try {
       await this.host.run(["ip", "link", "del", "dev", link]);
     } catch (error) {

@@ -28,16 +28,16 @@ export async function measurePrograms(
   const idleSince = now();
   await Bun.sleep(idleMs);
   const idle = countIn(ours, { startedAt: idleSince, endedAt: now() }) * (MINUTE_MS / idleMs);
-  const line = (order: keyof Orders, limit: number | null) =>
+  const line = (order: keyof Orders, limit: number) =>
     measurementOf({
       ...{ name: `programs run in a ${order}`, unit: "" },
       portcullis: spans.portcullis.map((orders) => countIn(ours, orders[order])),
       wgQuick: spans.wgQuick.map((orders) => countIn(theirs, orders[order])),
-      ...(limit === null ? {} : { aim: atMost(limit) }),
+      aim: atMost(limit),
     });
   return [
     line("connect", 6),
-    line("switch", null),
+    line("switch", 6),
     line("disconnect", 4),
     measurementOf({
       name: `programs a minute, connected and idle (${idleMs / 1_000} s seen)`,
