@@ -35,10 +35,10 @@ export function exitOf(exit: string, tunnels: readonly TunnelRow[] | null, isOff
 
 /** The exit that a device has now: whom a quota blocks has none, whatever was chosen for it. */
 export function exitNow(
-  { exit, quota }: Pick<Device, "exit" | "quota">,
+  { exit, quota, network_used_up }: Pick<Device, "exit" | "quota" | "network_used_up">,
   list: Pick<DeviceList, "shared_quota"> | null,
 ): string {
-  return isUsedUp(quota ?? list?.shared_quota) ? "blocked" : exit;
+  return network_used_up || isUsedUp(quota ?? list?.shared_quota) ? "blocked" : exit;
 }
 
 /** Why it has none. */

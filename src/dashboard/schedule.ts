@@ -1,5 +1,6 @@
 import type { DeviceList } from "../devices/schema.ts";
 import type { Day, ScheduleList } from "../schedules/schema.ts";
+import { linkIn, networkIdOf } from "../shared/network-id.ts";
 import { exitName, titleOf } from "./exit.ts";
 import { listOf, timeOfDay } from "./format.ts";
 import { say } from "./language.ts";
@@ -25,7 +26,8 @@ const FIRST_DAY = 3;
 
 /** "TV goes through amsterdam from 20:00 to 23:00 each day." */
 export function sentenceFor(schedule: Schedule, devices: Devices): string {
-  const { tunnel, device, exit = "" } = schedule;
+  const { tunnel, exit = "" } = schedule;
+  const device = whoOf(schedule);
   const when = whenOf(schedule);
   if (tunnel !== undefined)
     return say(
@@ -84,8 +86,15 @@ export function givenExits(schedules: readonly Schedule[]): ReadonlyMap<string, 
   );
 }
 
-/** What people call the device with this id. */
+/** The device, or the network of the LAN, that it is about; undefined for a tunnel and for all others. */
+export function whoOf({ device, network }: Pick<Schedule, "device" | "network">): string | undefined {
+  return network === undefined ? device : networkIdOf(network);
+}
+
+/** What people call the device with this id, or the network. */
 export function whoIn(device: string, devices: Devices): string {
+  const link = linkIn(device);
+  if (link !== null) return devices.find((each) => each.interface === link)?.network ?? link;
   const known = devices.find(({ id }) => id === device);
   return known === undefined ? device : titleOf(known);
 }

@@ -1,7 +1,8 @@
+import { linkIn } from "../shared/network-id.ts";
 import { type Assignments, exitsEffect } from "./assignments.ts";
 import { parseDefaultExit } from "./exit.ts";
 import { asOrder, type ExitOrder } from "./exit-order.ts";
-import { type LimitId, linkIn } from "./id.ts";
+import type { LimitId } from "./id.ts";
 import { type Decisions, type DeviceRecord, effectOn, type FieldKey, withScheduled } from "./record.ts";
 import type { Quota, Rate } from "./values.ts";
 

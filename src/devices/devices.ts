@@ -9,6 +9,7 @@ import type { Texts } from "../base/saved.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Neighbour } from "../network/neighbours.ts";
+import { networkIdOf } from "../shared/network-id.ts";
 import { isUsedUp } from "../shared/quotas.ts";
 import { type DeviceFacts, deviceFactsOf } from "../shared/verdict.ts";
 import type { Host } from "../system/host.ts";
@@ -21,7 +22,7 @@ import { type Exits, formatExit, namesOf } from "./exit.ts";
 import type { ExitOrder } from "./exit-order.ts";
 import { ExitsInForce } from "./exits-in-force.ts";
 import { type DhcpHosts, FixedAddresses } from "./fixed.ts";
-import { type DeviceId, deviceIdIn, EVERYBODY_ELSE, isDeviceId, type LimitId, networkIdOf } from "./id.ts";
+import { type DeviceId, deviceIdIn, EVERYBODY_ELSE, isDeviceId, type LimitId } from "./id.ts";
 import { type LimitFigures, Limits } from "./limits.ts";
 import { LanNetworks } from "./networks.ts";
 import { quotaIn } from "./quota.ts";
@@ -115,7 +116,7 @@ export class Devices {
       zone: deps.zone ?? timeZone,
       onUsedUp: (id, quota) => {
         deps.alarm("quota_used", usedUp(id, quota, this.assignments.current));
-        if (isDeviceId(id)) this.rows.touch([id]);
+        this.rows.touch(isDeviceId(id) ? [id] : this.roster.ids);
       },
     });
     this.limits = new Limits({

@@ -1,6 +1,7 @@
 import { type TOptional, Type } from "typebox";
 import { type Fact, facts } from "../base/fact.ts";
 import type { Exit } from "../killswitch/policy.ts";
+import { isUsedUp } from "../shared/quotas.ts";
 import { formatExit } from "./exit.ts";
 import { makerOf } from "./maker.ts";
 import type { Presence } from "./neighbourhood.ts";
@@ -23,6 +24,8 @@ export interface SeenDevice {
   carried: { rx: number; tx: number };
   rate: Rate | null;
   quota: UsedQuota | null;
+  /** Of its network. */
+  networkQuota: UsedQuota | null;
   isRemote: boolean;
 }
 
@@ -127,6 +130,11 @@ export const DEVICE_FACTS = facts<SeenDevice>()({
     schema: Type.Optional(UsedQuota),
     description: "only of a device with a quota",
     of: ({ quota }) => quota ?? undefined,
+  },
+  network_used_up: {
+    schema: Type.Optional(Type.Literal(true)),
+    description: "only of a device that is blocked because its network's quota is used up: true",
+    of: ({ networkQuota }) => isUsedUp(networkQuota ?? undefined) || undefined,
   },
   ...labels,
   kind: {

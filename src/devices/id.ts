@@ -3,6 +3,7 @@ import { INTERFACE_NAME } from "../base/interface-name.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import { isPrivateWhole } from "../network/lan-routes.ts";
 import { isShared } from "../network/mesh.ts";
+import { linkIn, type NetworkId, networkIdOf } from "../shared/network-id.ts";
 import { refused } from "./refusals.ts";
 
 /**
@@ -13,8 +14,6 @@ export type DeviceId = Mac | Prefix;
 
 /** All devices without a limit, or without a quota, of their own, which share one. */
 export const EVERYBODY_ELSE = "others";
-/** All devices of one network of the LAN together, whatever each of them has: the network's interface. */
-export type NetworkId = `network:${string}`;
 /** Who can have a limit or a quota. */
 export type LimitId = DeviceId | typeof EVERYBODY_ELSE | NetworkId;
 
@@ -55,17 +54,6 @@ export function parseLimitId(text: string): LimitId | null {
   if (link !== null) return INTERFACE_NAME.test(link) ? networkIdOf(link) : null;
   const id = parseDeviceId(text);
   return id === text && (!isPrefixId(id) || isRemoteId(id)) ? id : null;
-}
-
-const NETWORK = "network:";
-
-export function networkIdOf(link: string): NetworkId {
-  return `${NETWORK}${link}`;
-}
-
-/** The interface of a network; null for all that is none. */
-export function linkIn(id: string): string | null {
-  return id.startsWith(NETWORK) ? id.slice(NETWORK.length) : null;
 }
 
 /** Not all others, and no network of the LAN. */

@@ -17,9 +17,10 @@ import {
   OTHERS,
 } from "../network/limits-table.ts";
 import { hasRules, nftTable, OwnTable } from "../network/own-table.ts";
+import { linkIn } from "../shared/network-id.ts";
 import type { Host } from "../system/host.ts";
 import { type Column, inForce } from "./column.ts";
-import { type DeviceId, isDeviceId, isPrefixId, type LimitId, linkIn } from "./id.ts";
+import { type DeviceId, isDeviceId, isPrefixId, type LimitId } from "./id.ts";
 import { type Quotas, usedQuotaIn } from "./quotas.ts";
 import type { Quota, Rate, UsedQuota } from "./values.ts";
 

@@ -2,13 +2,14 @@ import { addressOf, isLinkLocal } from "../base/address.ts";
 import type { Alarm } from "../base/alert.ts";
 import { hasPageAtFirst, missingIn } from "../killswitch/network-part.ts";
 import type { Lan } from "../network/lan.ts";
+import { linkIn, networkIdOf } from "../shared/network-id.ts";
 import type { Assignments } from "./assignments.ts";
 import { defaultExitOf } from "./assignments.ts";
 import type { Choices } from "./choices.ts";
 import { formatExit } from "./exit.ts";
 import { asOrder } from "./exit-order.ts";
 import type { ExitsInForce } from "./exits-in-force.ts";
-import { type LimitId, linkIn, networkIdOf } from "./id.ts";
+import type { LimitId } from "./id.ts";
 import type { Limits } from "./limits.ts";
 import { NETWORK_FIELDS, NETWORK_KEYS, type NetworkRecord, UNSET_NETWORK } from "./network-record.ts";
 import {

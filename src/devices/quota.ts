@@ -2,10 +2,11 @@ import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
 import { objectOf } from "../base/object.ts";
 import { listIn, SavedList, savedJson } from "../base/saved.ts";
+import { linkIn } from "../shared/network-id.ts";
 import { quotaText } from "../shared/quotas.ts";
 import { type Column, inForce, scheduledIn } from "./column.ts";
 import { type Field, storedColumn } from "./field.ts";
-import { EVERYBODY_ELSE, type LimitId, linkIn, parseLimitId } from "./id.ts";
+import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
 import { refused } from "./refusals.ts";
 import { GivenQuota, Quota, type Rate } from "./values.ts";
 

@@ -1,10 +1,11 @@
 import { type Static, Type } from "typebox";
 import { objectOf } from "../base/object.ts";
 import { listIn, SavedList, savedJson } from "../base/saved.ts";
+import { linkIn } from "../shared/network-id.ts";
 import { rateText } from "../shared/rates.ts";
 import { type Column, inForce, scheduledIn } from "./column.ts";
 import { type Field, storedColumn } from "./field.ts";
-import { EVERYBODY_ELSE, type LimitId, linkIn, parseLimitId } from "./id.ts";
+import { EVERYBODY_ELSE, type LimitId, parseLimitId } from "./id.ts";
 import { refused } from "./refusals.ts";
 import { Rate } from "./values.ts";
 

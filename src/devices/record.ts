@@ -3,6 +3,7 @@ import { isName, nameIn } from "../base/name.ts";
 import { Saved, SavedChoice, type Texts } from "../base/saved.ts";
 import { MAIN } from "../killswitch/policy.ts";
 import { isBlockedExit, isOutsideExit } from "../shared/exits.ts";
+import { linkIn, networkIdOf } from "../shared/network-id.ts";
 import { EXIT_KEYS } from "../store/exits.ts";
 import type { StoredDevice } from "../store/store.ts";
 import { type Column, changedIn, oneOf, withOne } from "./column.ts";
@@ -17,8 +18,6 @@ import {
   isPrefixId,
   isRemoteId,
   type LimitId,
-  linkIn,
-  networkIdOf,
   parseDeviceId,
   parseLimitId,
 } from "./id.ts";

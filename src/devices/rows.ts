@@ -1,5 +1,6 @@
 import type { Bus } from "../base/bus.ts";
 import { answerOf } from "../base/fact.ts";
+import { networkIdOf } from "../shared/network-id.ts";
 import type { Host } from "../system/host.ts";
 import { Announced } from "./announced.ts";
 import type { Assignments } from "./assignments.ts";
@@ -77,6 +78,7 @@ export class Rows {
     const presence = roster.presence(id);
     const heardAt = presence?.heardAt ?? null;
     const quota = limits.quotaOf(id);
+    const ofNetwork = limits.quotaOf(networkIdOf(`${presence?.interface}`));
     return answerOf(DEVICE_FACTS, {
       id,
       record: assignments.of(id),
@@ -89,6 +91,7 @@ export class Rows {
       carried: traffic.of(id),
       rate: limits.of(id),
       quota: quota && usedQuotaIn(quota),
+      networkQuota: ofNetwork && usedQuotaIn(ofNetwork),
       isRemote: isRemote(id),
     });
   }

@@ -1,9 +1,10 @@
 import type { AlertArgs } from "../base/alert-rows.ts";
+import { linkIn } from "../shared/network-id.ts";
 import { rateArgs } from "../shared/rates.ts";
 import { formatExit } from "./exit.ts";
 import { formatOrder } from "./exit-order.ts";
 import type { Move } from "./exits-in-force.ts";
-import { isDeviceId, type LimitId, linkIn } from "./id.ts";
+import { isDeviceId, type LimitId } from "./id.ts";
 import { type Decisions, idsIn, orderOf } from "./record.ts";
 import { networkTitle, someOf, titlesOf } from "./title.ts";
 import type { Quota } from "./values.ts";

@@ -1,6 +1,7 @@
-import { EVERYBODY_ELSE, isDeviceId, linkIn } from "../devices/id.ts";
+import { EVERYBODY_ELSE, isDeviceId } from "../devices/id.ts";
 import { byteRateOf, type LimitFigures } from "../devices/limits.ts";
 import type { UsedQuota } from "../devices/values.ts";
+import { linkIn } from "../shared/network-id.ts";
 import { BYTES_PER_MEGABYTE } from "../shared/quotas.ts";
 import type { Domain } from "./domain.ts";
 import type { MetricOf, Sample } from "./exposition.ts";

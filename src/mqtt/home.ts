@@ -14,6 +14,7 @@ import type { RemoteAccess } from "../remote/access.ts";
 import type { HomeLink } from "../remote/schema.ts";
 import type { Catalogue } from "../servers/catalogue.ts";
 import type { Favourites } from "../servers/favourites.ts";
+import { networkIdOf } from "../shared/network-id.ts";
 import type { Voice } from "../shared/saying.ts";
 import type { Overview } from "../tunnel/overview.ts";
 import type { TunnelRow } from "../tunnel/schema.ts";
@@ -61,6 +62,7 @@ export async function readHome(
     devices.list(),
     remoteAccess.links(),
   ]);
+  const networks = knownNetworks(devices.networks.list().networks);
   return {
     status: { ...status, verdict: verdictIn(voice) },
     problem,
@@ -68,12 +70,12 @@ export async function readHome(
     tunnels: tunnels.map(({ row }) => row),
     devices: listed,
     known: knownDevices(listed.devices),
-    networks: knownNetworks(devices.networks.list().networks),
+    networks,
     blockLists,
     lists: blockLists.list().lists,
     links,
     dns: dns.state === "on" ? figuresOf(dns) : null,
-    quotas: quotasIn(listed),
+    quotas: quotasIn(listed, networks),
   };
 }
 
@@ -97,7 +99,9 @@ export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: bool
         commands ? devices.exits : null,
       ),
     ),
-    ...networks.map((network) => networkThing(network, commands ? devices.exits : null)),
+    ...networks.map((network) =>
+      networkThing(network, quotas.get(networkIdOf(network.interface)), commands ? devices.exits : null),
+    ),
     ...lists.map((list) => listThing(list, commands)),
     ...links.map(linkThing),
   ];
@@ -105,10 +109,16 @@ export function thingsOf(home: Home, gateway: Read, rates: Rates, commands: bool
 
 const NOTHING_ASKED: DeviceCount = { asked: 0, blocked: 0 };
 
-function quotasIn({ devices, shared_quota }: DeviceList): ReadonlyMap<string, UsedQuota> {
+function quotasIn(
+  { devices, shared_quota }: DeviceList,
+  networks: readonly LanNetwork[],
+): ReadonlyMap<string, UsedQuota> {
   const shared = shared_quota && ([EVERYBODY_ELSE, shared_quota] as const);
   const own = devices.flatMap(({ id, quota }) => (quota === undefined ? [] : [[id, quota] as const]));
-  return new Map([...(shared === undefined ? [] : [shared]), ...own]);
+  const ofNetworks = networks.flatMap((each) =>
+    each.quota === undefined ? [] : [[networkIdOf(each.interface), each.quota] as const],
+  );
+  return new Map<string, UsedQuota>([...(shared === undefined ? [] : [shared]), ...own, ...ofNetworks]);
 }
 
 function figuresOf({ counts: { asked, blocked }, byDevice }: Read["dns"]): DnsFigures {

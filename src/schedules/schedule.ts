@@ -2,20 +2,14 @@ import { nameIn } from "../base/name.ts";
 import { listIn, SavedList } from "../base/saved.ts";
 import type { Values } from "../devices/by-time.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
-import {
-  deviceIdIn,
-  EVERYBODY_ELSE,
-  type LimitId,
-  linkIn,
-  networkIdOf,
-  parseLimitId,
-} from "../devices/id.ts";
+import { deviceIdIn, EVERYBODY_ELSE, type LimitId, parseLimitId } from "../devices/id.ts";
 import { quotaIn } from "../devices/quota.ts";
 import { assertSingle, rateIn } from "../devices/rate.ts";
 import { refused as refusedOfDevice } from "../devices/refusals.ts";
 import type { Quota, Rate } from "../devices/values.ts";
 import { MAX_ONCE_MINUTES } from "../shared/bounds.ts";
 import { isOutside } from "../shared/exits.ts";
+import { linkIn, networkIdOf } from "../shared/network-id.ts";
 import { quotaText } from "../shared/quotas.ts";
 import { rateText } from "../shared/rates.ts";
 import { tunnelTitle } from "../shared/words.ts";

@@ -117,6 +117,9 @@ test("what a form makes of a schedule is the same schedule", () => {
     { ...TIMES, device: TV, rate: { down: 5, up: null } },
     { ...TIMES, device: TV, quota: QUOTA },
     { ...TIMES, device: TV, quota: null },
+    { ...TIMES, network: "eth0.20", exit: "blocked" },
+    { ...TIMES, network: "eth0.20", rate: { down: 5, up: null } },
+    { ...TIMES, network: "eth0.20", quota: QUOTA },
     SHARED,
     { ...SHARED, shared_rate: null },
     { ...GUESTS, shared_quota: QUOTA },
@@ -132,6 +135,7 @@ const KNOWN = {
   list: { devices: DEVICES },
   exits: [{ value: "main", text: "Main" }],
   tunnels: [{ name: "main" }],
+  networks: [{ interface: "eth0.20" }],
   zone: BERLIN,
 } as unknown as Known;
 

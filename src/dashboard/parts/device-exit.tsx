@@ -8,7 +8,7 @@ import { type ExitState, exitNow, isNetwork, titleOf, usedUpText } from "../exit
 import { namesIn, onlyText } from "../exit-order.ts";
 import { say } from "../language.ts";
 import { useExits, useIsOpen } from "../protection.ts";
-import { momentOf, type Schedule } from "../schedule.ts";
+import { momentOf, type Schedule, whoOf } from "../schedule.ts";
 import { MINUTE_MS, useMinute } from "../traffic.ts";
 import { AutosaveSelect } from "./autosave-select.tsx";
 import type { Question } from "./dialog.tsx";
@@ -73,7 +73,7 @@ export function DeviceExit({ device, list }: DeviceExitProps) {
 }
 
 interface ByScheduleProps {
-  /** The device; none for all others. */
+  /** The device, or the network of the LAN; none for all others. */
   id?: string;
   what: "exit" | keyof typeof ENDS;
 }
@@ -90,13 +90,13 @@ const ENDS = {
 export function BySchedule({ id, what }: ByScheduleProps) {
   const list = knownOf(useAnswer("schedules"));
   const schedule = list?.schedules.find(
-    (each) => each.active && each.device === id && each[what] !== undefined,
+    (each) => each.active && whoOf(each) === id && each[what] !== undefined,
   );
   return (
     schedule && (
       <>
         <Until schedule={schedule} zone={list?.time_zone ?? ""} />
-        {what !== "exit" && <p class="small">{ENDS[what]}</p>}
+        {what !== "exit" && schedule.network === undefined && <p class="small">{ENDS[what]}</p>}
       </>
     )
   );

@@ -1,13 +1,19 @@
 import type { LanNetwork, LanNetworkChange } from "../../../devices/network-schema.ts";
 import type { DeviceList } from "../../../devices/schema.ts";
 import { isOutside } from "../../../shared/exits.ts";
+import { networkIdOf } from "../../../shared/network-id.ts";
 import { knownOf, refresh, useAnswer } from "../../answers.ts";
-import { change } from "../../api.ts";
+import { change, pathOf } from "../../api.ts";
 import { namesIn } from "../../exit-order.ts";
 import { say } from "../../language.ts";
+import { limitText } from "../../limit.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
-import { defaultText } from "../../parts/device-exit.tsx";
+import { BySchedule, defaultText } from "../../parts/device-exit.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 import { useExitOptions, useExits } from "../../protection.ts";
+import { quotaText } from "../../quota.ts";
+import { RateForm } from "./limit-form.tsx";
+import { AmountForm } from "./quota-form.tsx";
 
 /** The option for no exit of its own; no tunnel has this name. */
 const DEFAULT = "";
@@ -42,7 +48,7 @@ function Row({ network, list }: { network: LanNetwork; list: DeviceList }) {
   const optionsOf = useExitOptions();
   const order = network.exit_order;
   const save = async (body: LanNetworkChange) => {
-    await change("PUT", `networks/${encodeURIComponent(network.interface)}`, body);
+    await change("PUT", pathOf("networks", network.interface), body);
     void refresh("networks");
     void refresh("devices");
   };
@@ -76,7 +82,44 @@ function Row({ network, list }: { network: LanNetwork; list: DeviceList }) {
         from={network}
         save={(others) => save({ others })}
       />
+      <Together network={network} title={title} />
     </li>
+  );
+}
+
+/** What all of its devices have together, beside what each of them has. */
+function Together({ network, title }: { network: LanNetwork; title: string }) {
+  const { interface: link, rate, quota } = network;
+  const [id, path] = [networkIdOf(link), pathOf("networks", link)];
+  const limits = [...(rate ? [limitText(rate)] : []), ...(quota ? [quotaText(quota)] : [])];
+  return (
+    <div class="lan-together">
+      {limits.length > 0 && (
+        <p class="small">{say("All of it together: {limits}", { limits: limits.join("; ") })}</p>
+      )}
+      <BySchedule id={id} what="exit" />
+      <BySchedule id={id} what="rate" />
+      <BySchedule id={id} what="quota" />
+      <OnDemand text={say("Change the limit…")}>
+        <RateForm
+          rate={rate}
+          down={say("{device} receives at most, in Mbit/s", { device: title })}
+          up={say("{device} sends at most, in Mbit/s", { device: title })}
+          path={path}
+        />
+      </OnDemand>
+      <OnDemand text={say("Change the quota…")}>
+        <AmountForm
+          quota={quota}
+          label={say("Quota of {device}, in MB", { device: title })}
+          blocked={say("They are blocked")}
+          slower={say("They are slower")}
+          down={say("{device} then receives at most, in Mbit/s", { device: title })}
+          up={say("{device} then sends at most, in Mbit/s", { device: title })}
+          path={path}
+        />
+      </OnDemand>
+    </div>
   );
 }
 

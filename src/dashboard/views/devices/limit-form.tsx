@@ -48,14 +48,14 @@ export function SharedLimit({ list: { shared_rate: rate } }: { list: DeviceList 
   );
 }
 
-function RateForm({ rate, path, ...labels }: RateLabels & { rate: Rate | undefined; path: string }) {
+export function RateForm({ rate, path, ...labels }: RateLabels & { rate: Rate | undefined; path: string }) {
   return (
     <Form
       of="rate"
       rows={rateRows(labels, rate)}
       work={async (given) => {
         await change("PUT", path, { rate: rateIn(given) });
-        await refresh("devices");
+        await Promise.all([refresh("devices"), refresh("networks")]);
       }}
       submit={say("Save the limit")}
       doing={say("Saving…")}

@@ -56,14 +56,18 @@ export function SharedQuota({ list: { shared_quota: quota } }: { list: DeviceLis
   );
 }
 
-function AmountForm({ quota, path, ...labels }: QuotaLabels & { quota: Quota | undefined; path: string }) {
+export function AmountForm({
+  quota,
+  path,
+  ...labels
+}: QuotaLabels & { quota: Quota | undefined; path: string }) {
   return (
     <Form<"quota", "end">
       of="quota"
       rows={({ end }) => quotaRows(labels, quota, end)}
       work={async (given) => {
         await change("PUT", path, { quota: quotaIn(given) });
-        await refresh("devices");
+        await Promise.all([refresh("devices"), refresh("networks")]);
       }}
       submit={say("Save the quota")}
       doing={say("Saving…")}

@@ -1,4 +1,5 @@
 import type { Given } from "../../../http/forms.ts";
+import { linkIn } from "../../../shared/network-id.ts";
 import type { Fault } from "../../fault.ts";
 import { say } from "../../language.ts";
 import { quotaIn, rateIn } from "../../limit-rows.ts";
@@ -21,7 +22,8 @@ export function deedOf(schedule: Schedule): Deed {
 /** What the interface takes. All days are left out. */
 export function bodyOf(draft: Draft): object {
   const { does, device, exit, tunnel, ...times } = draft;
-  const body = { device, exit, tunnel, ...timesOf(times) };
+  const network = linkIn(device ?? "");
+  const body = { ...(network === null ? { device } : { network }), exit, tunnel, ...timesOf(times) };
   switch (does as Deed) {
     case "exit":
     case "move":

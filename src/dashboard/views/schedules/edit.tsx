@@ -1,5 +1,6 @@
 import { isOutside } from "../../../shared/exits.ts";
 import type { Action } from "../../action.ts";
+import { knownOf, useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
 import { say } from "../../language.ts";
 import { Dialog } from "../../parts/dialog.tsx";
@@ -11,7 +12,7 @@ import { Days } from "./days.tsx";
 import { bodyOf, lackOf } from "./draft.ts";
 import { type Known, rowsFor } from "./rows.ts";
 
-export interface EditProps extends Omit<Known, "exits"> {
+export interface EditProps extends Omit<Known, "exits" | "networks"> {
   /** The one to be changed; null for a new one. */
   schedule: Schedule | null;
   /** Names that another one has. */
@@ -23,6 +24,8 @@ export interface EditProps extends Omit<Known, "exits"> {
 /** Asks what should happen, and when; stays open until that is saved. */
 export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) {
   const exits = useExitOptions()(known.list.exits.filter((exit) => !isOutside(exit)));
+  const networks = knownOf(useAnswer("networks"))?.networks ?? [];
+  const several = networks.length > 1 ? networks : [];
   return (
     <Dialog
       title={schedule === null ? say("Add a schedule") : say("Change {name}", { name: schedule.name })}
@@ -30,7 +33,7 @@ export function Edit({ schedule, taken, action, onClose, ...known }: EditProps) 
     >
       <Form<"schedule", "does" | "repeats" | "end">
         of="schedule"
-        rows={(texts) => withDays(rowsFor(schedule, { ...known, exits }, texts))}
+        rows={(texts) => withDays(rowsFor(schedule, { ...known, exits, networks: several }, texts))}
         check={(draft) => lackOf(draft, taken)}
         work={async (draft) => {
           const name = schedule?.name ?? draft.name;

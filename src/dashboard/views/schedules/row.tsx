@@ -3,7 +3,7 @@ import { change, pathOf } from "../../api.ts";
 import { say } from "../../language.ts";
 import { FormButton } from "../../parts/button.tsx";
 import { Remove, Row } from "../../parts/row.tsx";
-import { momentOf, phaseOf, type Schedule, sentenceFor, whoIn } from "../../schedule.ts";
+import { momentOf, phaseOf, type Schedule, sentenceFor, whoIn, whoOf } from "../../schedule.ts";
 
 interface RowProps {
   schedule: Schedule;
@@ -53,7 +53,7 @@ function nowOf(schedule: Schedule, devices: DeviceList["devices"], zone: string,
     case "active":
       return say("In force until {moment}.", { moment });
     case "overruled":
-      return overruledText(schedule, whoIn(schedule.device ?? "", devices), moment);
+      return overruledText(schedule, whoIn(whoOf(schedule) ?? "", devices), moment);
     case "waiting":
       return say("Next: {moment}.", { moment });
     case "overdue":
@@ -62,8 +62,8 @@ function nowOf(schedule: Schedule, devices: DeviceList["devices"], zone: string,
 }
 
 function overruledText(schedule: Schedule, who: string, moment: string): string {
-  const { device, rate, quota, shared_rate } = schedule;
-  if (device === undefined)
+  const { rate, quota, shared_rate } = schedule;
+  if (whoOf(schedule) === undefined)
     return say(
       shared_rate === undefined
         ? "Not in force now, although planned until {moment}: all others were given another quota."
@@ -84,7 +84,8 @@ function overruledText(schedule: Schedule, who: string, moment: string): string 
 }
 
 function whatRemovingDoes(schedule: Schedule, devices: DeviceList["devices"]): string {
-  const { tunnel, device, active } = schedule;
+  const { tunnel, active } = schedule;
+  const device = whoOf(schedule);
   if (tunnel !== undefined)
     return say(
       "The {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} then keeps its server until someone moves it.",

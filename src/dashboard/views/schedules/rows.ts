@@ -1,10 +1,12 @@
+import type { LanNetwork } from "../../../devices/network-schema.ts";
 import type { DeviceList } from "../../../devices/schema.ts";
+import { networkIdOf } from "../../../shared/network-id.ts";
 import type { TunnelRow } from "../../../tunnel/schema.ts";
 import { say } from "../../language.ts";
 import { type QuotaLabels, quotaRows, rateRows } from "../../limit-rows.ts";
 import type { FieldRow } from "../../parts/form-values.ts";
 import type { Option } from "../../parts/option.ts";
-import { DAYS, type Schedule, whoIn } from "../../schedule.ts";
+import { DAYS, type Schedule, whoIn, whoOf } from "../../schedule.ts";
 import { type Deed, deedOf } from "./draft.ts";
 
 /** What a schedule can be made of. */
@@ -13,6 +15,8 @@ export interface Known {
   /** The exits that a schedule may give. */
   exits: readonly Option[];
   tunnels: readonly TunnelRow[];
+  /** Of the LAN, if there are several. */
+  networks: readonly LanNetwork[];
   zone: string;
 }
 
@@ -54,10 +58,15 @@ const HINTS: Readonly<Record<string, string>> = {
   ),
 };
 
-function deviceRow(schedule: Schedule | null, { list: { devices } }: Known): FieldRow {
-  const all = devices.map(({ id }) => ({ value: id, text: whoIn(id, devices) }));
-  const own = schedule?.device;
-  return { label: say("Device"), value: own, options: withOwn(all, own) };
+function deviceRow(schedule: Schedule | null, { list: { devices }, networks }: Known): FieldRow {
+  const ids = [...devices.map(({ id }) => id), ...networks.map((each) => networkIdOf(each.interface))];
+  const all = ids.map((id) => ({ value: id, text: whoIn(id, devices) }));
+  const own = schedule === null ? undefined : whoOf(schedule);
+  return {
+    label: networks.length > 0 ? say("Device or network") : say("Device"),
+    value: own,
+    options: withOwn(all, own),
+  };
 }
 
 function exitRow(schedule: Schedule | null, { exits }: Known): FieldRow {
