@@ -218,7 +218,7 @@ test("selects move a device and the default exit", async () => {
   await shown.until(() => shown.broker.json("portcullis/pi/gateway/state").exit === "blocked");
 });
 
-test("a network that was given a name has a select, which moves its devices", async () => {
+test("a network that was given a name has a select, which moves its devices, and its rate and quota", async () => {
   shown = await Shown.start(COMMANDS);
   const state = "portcullis/pi/network/lan0/state";
   await shown.until(has(GATEWAY));
@@ -230,10 +230,12 @@ test("a network that was given a name has a select, which moves its devices", as
   expect(components.exit_choice.options).toEqual(["main", "blocked"]);
   shown.broker.publish("portcullis/pi/network/lan0/exit/set", "blocked");
   await shown.until(() => shown.broker.json(state).exit === "blocked");
-  expect(shown.home.parts.devices.networks.list().networks[0]).toMatchObject({
-    exit: "blocked",
-    name: "Home",
-  });
+  const { networks } = shown.home.parts.devices;
+  expect(networks.list().networks[0]).toMatchObject({ exit: "blocked", name: "Home" });
+  await networks.set("lan0", { rate: { down: 20, up: null }, quota: { megabytes: 500, every: "day" } });
+  await shown.until(has("portcullis/pi/network/lan0/quota"));
+  expect(shown.broker.json(state)).toEqual({ exit: "blocked", rate_down: 20 });
+  expect(shown.broker.json("portcullis/pi/network/lan0/quota")).toMatchObject({ used: 0, left: 500 });
 });
 
 test("another home is a device that says whether it is heard, and goes with the link", async () => {
