@@ -272,7 +272,7 @@ test("the page in the browser takes only types, what is shared, and what makes a
         "shared/page-answers.ts",
         "shared/pauses.ts",
         "shared/message-key.ts",
-    "shared/network-id.ts",
+        "shared/network-id.ts",
         "shared/saying.ts",
         "shared/verdict.ts",
         "shared/verdict-texts.ts",
