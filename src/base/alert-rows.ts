@@ -31,16 +31,6 @@ const QUOTA = "quota of {megabytes} MB {every, select, day {a day} other {a mont
 export const AND_MORE = "{more, plural, =0 {} other { and {more} more}}";
 
 const SCHEDULE = 'The schedule "{name}" failed:';
-/** What a schedule could not do; its row shows this alone. */
-export const SCHEDULE_FAULTS = {
-  tunnel: "the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} does not move: {reason}",
-  exit: "{device} keeps its exit: {reason}",
-  rate: "{device} keeps its limit: {reason}",
-  quota: "{device} keeps its quota: {reason}",
-  shared_exit: "the shared exit stays: {reason}",
-  shared_rate: "the shared limit stays: {reason}",
-  shared_quota: "the shared quota stays: {reason}",
-} as const;
 
 /** All alerts, by code: what they say on each surface, and in the docs. */
 export const ALERTS = {
@@ -301,13 +291,13 @@ export const ALERTS = {
     ...{ cause: "schedule", level: "normal", kind: "fault", after: "outage" },
     title: "a tunnel did not move, or a device or network did not get what its schedule gives",
     texts: {
-      tunnel: `${SCHEDULE} ${SCHEDULE_FAULTS.tunnel}.`,
-      exit: `${SCHEDULE} ${SCHEDULE_FAULTS.exit}.`,
-      rate: `${SCHEDULE} ${SCHEDULE_FAULTS.rate}.`,
-      quota: `${SCHEDULE} ${SCHEDULE_FAULTS.quota}.`,
-      shared_exit: `${SCHEDULE} ${SCHEDULE_FAULTS.shared_exit}.`,
-      shared_rate: `${SCHEDULE} ${SCHEDULE_FAULTS.shared_rate}.`,
-      shared_quota: `${SCHEDULE} ${SCHEDULE_FAULTS.shared_quota}.`,
+      tunnel: `${SCHEDULE} the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} does not move: {reason}.`,
+      exit: `${SCHEDULE} {device} keeps its exit: {reason}.`,
+      rate: `${SCHEDULE} {device} keeps its limit: {reason}.`,
+      quota: `${SCHEDULE} {device} keeps its quota: {reason}.`,
+      shared_exit: `${SCHEDULE} the shared exit stays: {reason}.`,
+      shared_rate: `${SCHEDULE} the shared limit stays: {reason}.`,
+      shared_quota: `${SCHEDULE} the shared quota stays: {reason}.`,
     },
   },
   quota_used: {

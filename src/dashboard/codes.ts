@@ -4,7 +4,7 @@ import type { Args } from "../base/message.ts";
 import type { Check } from "../checks/schema.ts";
 import { sentenceFrom } from "../shared/words.ts";
 import { beginOfItsWords } from "./format.ts";
-import { type Parts, say, shown, told, toldError, toldFinding } from "./language.ts";
+import { loadErrors, type Parts, say, shown, told, toldError, toldFinding } from "./language.ts";
 
 /**
  * What the gateway tells, by its codes. Its own texts are English, and name the field and the value. In another language
@@ -21,16 +21,29 @@ export function itsWords(text: string): string {
   return text.slice(beginOfItsWords(text));
 }
 
-/** An error by its row, of which a reason is the gateway's own text, and the last of its sentence. */
+/** An error by its row. */
 export async function errorText(
   code: string | null,
   { error, args }: { error: string; args?: Parts },
 ): Promise<string> {
-  const { what, field, reason, ...others } = args ?? {};
-  const own = reason === undefined ? {} : { reason: inItsWords(`${reason}`) };
-  const said = await toldError(`${what}`, { ...others, ...own, ...(field !== undefined && { field }) });
+  await loadErrors();
+  const said = saidBy(toldError, `${args?.what}`, args);
   if (said === null) return untoldText(code, sentenceFrom(error));
+  const field = args?.field;
   return field === undefined || said.startsWith(`${field}: `) ? said : `${field}: ${said}`;
+}
+
+/** What is wrong with one of a list, as the gateway's row has it. */
+export interface RowFault {
+  error: string | null;
+  error_args?: Args;
+}
+
+/** The same of a row; what draws it is drawn again once errors are there. Null if nothing is wrong. */
+export function rowFaultText({ error, error_args: args }: RowFault): string | null {
+  if (error === null) return null;
+  if (args !== undefined) void loadErrors();
+  return saidBy(toldError, `${args?.what}`, args) ?? inItsWords(sentenceFrom(error));
 }
 
 /** By its code alone; an older gateway sends none. */
@@ -73,7 +86,7 @@ export function alertText({ code, args, message }: ShownAlert): string {
   return saidBy(told, key, args) ?? inItsWords(sentenceFrom(message));
 }
 
-/** A sentence of the gateway's rows; null in English, and if it cannot be said. */
+/** A sentence of the gateway's rows, of which a reason is its own text; null in English, and if it cannot be said. */
 function saidBy(tell: typeof told, key: string, args: Args | undefined): string | null {
   if (args?.reason === undefined) return args === undefined ? null : tell(key, args);
   return tell(key, { ...args, reason: inItsWords(`${args.reason}`) });

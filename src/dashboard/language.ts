@@ -35,6 +35,9 @@ const catalogue = packed && unpack(packed);
 /** What the gateway tells, by the keys of its rows; null until it is there. */
 const sentences = signal<ReadonlyMap<string, string> | null>(null);
 
+/** What errors say, by their names; null until it is there. */
+const errors = signal<ReadonlyMap<string, string> | null>(null);
+
 /** What checks find, by its code; null until it is there. */
 const findings = signal<ReadonlyMap<string, string> | null>(null);
 
@@ -42,6 +45,17 @@ const findings = signal<ReadonlyMap<string, string> | null>(null);
 export async function loadSentences(): Promise<void> {
   if (shown !== ENGLISH) sentences.value = await textsOf(language.sentences);
 }
+
+/** What errors say, which is fetched with the first of them. */
+export async function loadErrors(): Promise<void> {
+  if (shown === ENGLISH || errors.value !== null) return;
+  asking ??= textsOf(language.errors).finally(() => {
+    asking = null;
+  });
+  errors.value = await asking;
+}
+
+let asking: ReturnType<typeof textsOf> | null = null;
 
 /** What only the view of checks tells. */
 export async function loadFindings(): Promise<void> {
@@ -94,13 +108,9 @@ export function toldFinding(key: string, args: Parts): string | null {
   return toldBy(findings.value, key, args);
 }
 
-let errors: ReadonlyMap<string, string> | null = null;
-
-/** The same of an error: what errors say is fetched with the first of them. */
-export async function toldError(key: string, args: Parts): Promise<string | null> {
-  if (shown === ENGLISH) return null;
-  errors ??= await textsOf(language.errors);
-  return toldBy(errors, key, args);
+/** The same of an error. */
+export function toldError(key: string, args: Parts): string | null {
+  return toldBy(errors.value, key, args);
 }
 
 function toldBy(catalogue: ReadonlyMap<string, string> | null, key: string, args: Parts): string | null {

@@ -1,8 +1,9 @@
-import { type AlertArgs, alertText } from "../base/alert-rows.ts";
+import type { AlertArgs } from "../base/alert-rows.ts";
 import { nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
-import { messageOf } from "../base/errors.ts";
+import { GatewayError, messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
+import { type Reason, reasonOf } from "../base/reason.ts";
 import type { Texts } from "../base/saved.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Host, HttpsAnswer, Send } from "../system/host.ts";
@@ -40,7 +41,7 @@ interface Deps {
 /** What is known of one list. */
 interface Loaded {
   kept: KeptList | null;
-  error: string | null;
+  fault: Reason | null;
   /** When it is to be fetched next, on the monotonic clock. */
   dueAt: number;
 }
@@ -159,9 +160,10 @@ export class BlockLists {
     const { lists, exceptions, privateNames, blockDoh } = this.wanted;
     return {
       lists: lists.map(({ url, devices, on }) => {
-        const { kept = null, error = null } = this.loaded.get(url) ?? {};
+        const { kept = null, fault = null } = this.loaded.get(url) ?? {};
         return {
-          ...{ url, devices: [...devices], on, names: kept?.names.size ?? 0, error },
+          ...{ url, devices: [...devices], on, names: kept?.names.size ?? 0 },
+          ...(fault ?? { error: null }),
           skipped: kept?.skipped ?? 0,
           fetched_at: kept?.fetched ? new Date(kept.fetched).toISOString() : null,
         };
@@ -191,13 +193,13 @@ export class BlockLists {
     if (host.monotonic() < known.dueAt || !this.deps.isConnected()) return;
     try {
       known.kept = await this.fetch(url, known.kept);
-      known.error = null;
+      known.fault = null;
       known.dueAt = host.monotonic() + REFRESH_EVERY_MS;
     } catch (error) {
-      known.error = messageOf(error);
+      known.fault = reasonOf(error);
       known.dueAt = host.monotonic() + TRY_AGAIN_MS;
-      if (error instanceof Shrunk) this.deps.onShrunk(error.lists);
-      else this.deps.log.warn(`the list ${new URL(url).host}: ${known.error}`);
+      if (error instanceof Shrunk) this.deps.onShrunk(error.alert);
+      else this.deps.log.warn(`the list ${new URL(url).host}: ${known.fault.error}`);
     }
     this.tell();
   }
@@ -206,7 +208,7 @@ export class BlockLists {
     const kept = await this.kept.read(url).catch(() => null);
     const age = kept?.fetched ? this.deps.host.now() - kept.fetched : REFRESH_EVERY_MS;
     const left = age < 0 ? TRY_AGAIN_MS : Math.max(0, REFRESH_EVERY_MS - age);
-    return { kept, error: null, dueAt: this.deps.host.monotonic() + left };
+    return { kept, fault: null, dueAt: this.deps.host.monotonic() + left };
   }
 
   private async fetch(url: string, former: KeptList | null): Promise<KeptList> {
@@ -219,10 +221,7 @@ export class BlockLists {
     const names = await ListNames.from(answer.body, reading);
     if (names.size === 0) throw refused("block_list_empty");
     if (former !== null && former.fetched > 0 && names.size < former.names.size / 2)
-      throw new Shrunk({
-        ...{ what: "names", host: new URL(url).host },
-        ...{ names: names.size, former: former.names.size },
-      });
+      throw new Shrunk(new URL(url).host, { names: names.size, former: former.names.size });
     const { skipped } = reading;
     log.info(`the list ${new URL(url).host} has ${names.size} names; ${skipped} lines were not understood`);
     return this.keep(url, { names, skipped, etag: answer.headers.etag ?? "", fetched });
@@ -254,9 +253,12 @@ export class BlockLists {
 }
 
 /** A list with less than half as many names as before, which is more likely a fault than a change. */
-class Shrunk extends Error {
-  constructor(readonly lists: AlertArgs<"list_shrunk">) {
-    super(alertText("list_shrunk", lists));
+class Shrunk extends GatewayError {
+  readonly alert: AlertArgs<"list_shrunk">;
+  constructor(host: string, sizes: { names: number; former: number }) {
+    const { code, message, args } = refused("block_list_shrunk", sizes);
+    super(code, message, { args });
+    this.alert = { what: "names", host, ...sizes };
   }
 }
 

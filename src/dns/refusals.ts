@@ -11,6 +11,7 @@ export const refused = refusals({
   unable: {
     block_list_status: "it answered with status {status}",
     block_list_empty: "there are no names in it",
+    block_list_shrunk: "it has {names} names instead of {former}, and is not used; the one before stays",
     block_list_moves: "it has moved more than {max} times",
     block_list_insecure: "it has moved to an address that is not https",
   },

@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
+import { reasonFields } from "../base/reason.ts";
 import { MAX_EXCEPTIONS, MAX_LISTS, MAX_PAUSE_MINUTES } from "../shared/bounds.ts";
 
 const Devices = Type.Array(Type.String(), {
@@ -55,9 +56,7 @@ export const DnsLists = objectOf({
       fetched_at: Type.Union([Type.String(), Type.Null()], {
         description: "when its address last gave or confirmed it, in ISO 8601",
       }),
-      error: Type.Union([Type.String(), Type.Null()], {
-        description: "why it could not be fetched the last time; what was fetched before stays",
-      }),
+      ...reasonFields("why it could not be fetched the last time; what was fetched before stays"),
     }),
   ),
   exceptions: Type.Array(Type.String()),

@@ -1,6 +1,6 @@
-import { messageOf as reasonOf } from "../base/errors.ts";
 import type { Translate } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
+import { type Reason, reasonOf } from "../base/reason.ts";
 import type { Host, Send } from "../system/host.ts";
 import type { NotifiedEvent } from "./event.ts";
 import { type Message, type MessageSender, messageOf } from "./message.ts";
@@ -36,7 +36,7 @@ export class Delivery {
   private readonly outbox: Outbox;
   private isRunning = false;
   /** Why the last attempt has failed; null if it has not. */
-  error: string | null = null;
+  fault: Reason | null = null;
   private failures = 0;
   private pausedUntil = 0;
 
@@ -108,15 +108,15 @@ export class Delivery {
   private succeeded(): void {
     if (this.failures > 0) this.deps.log.info(`notifications to ${this.target.name} arrive again`);
     this.failures = 0;
-    this.error = null;
+    this.fault = null;
   }
 
   private failed(error: unknown): void {
     const { clock, log } = this.deps;
-    this.error = reasonOf(error);
+    this.fault = reasonOf(error);
     if (this.failures === 0)
       log.warn(
-        `a notification to ${this.target.name} could not be sent: ${this.error}; it is kept and sent later`,
+        `a notification to ${this.target.name} could not be sent: ${this.fault.error}; it is kept and sent later`,
       );
     this.pausedUntil = clock.monotonic() + Math.min(FIRST_PAUSE_MS * 2 ** this.failures, MAX_PAUSE_MS);
     this.failures += 1;

@@ -2,11 +2,11 @@ import { Type } from "typebox";
 import { isLoopback, parseAddress } from "../base/address.ts";
 import type { AlertArgs } from "../base/alert-rows.ts";
 import { Decision, effectBy, without } from "../base/decision.ts";
-import { messageOf as reasonOf } from "../base/errors.ts";
 import { LANGUAGE, type Translate, translationIn } from "../base/language.ts";
 import type { Log } from "../base/log.ts";
 import { nameIn } from "../base/name.ts";
 import { objectOf } from "../base/object.ts";
+import { type Reason, reasonOf } from "../base/reason.ts";
 import { within } from "../base/refusals.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import { redacted } from "../base/secrets.ts";
@@ -136,11 +136,11 @@ export class Notifications {
   }
 
   list(): ShownTarget[] {
-    const used = this.used.map(({ added, delivery: { target, waiting, error } }) => ({
-      ...{ name: added?.name ?? null, target: target.name },
-      ...{ waiting, error },
+    const used = this.used.map(({ added, delivery: { target, waiting, fault } }) => ({
+      ...{ name: added?.name ?? null, target: target.name, waiting },
+      ...(fault ?? { error: null }),
     }));
-    const unusable = this.unusable.map(({ target, error }) => ({ name: null, target, waiting: 0, error }));
+    const unusable = this.unusable.map(({ sent: _, ...row }) => ({ name: null, waiting: 0, ...row }));
     return [...used, ...unusable];
   }
 
@@ -180,9 +180,10 @@ export class Notifications {
     const { host, hostname } = this.deps;
     const message = testMessage({ hostname, translate: await this.translation() }, host.now());
     const tested = this.used.map(async ({ added, delivery }) => {
-      const error = await delivery.post(message).then(() => null, reasonOf);
+      const fault = await delivery.post(message).then((): Reason | null => null, reasonOf);
       const { name } = delivery.target;
-      return { target: added === null ? name : `${added.name} (${name})`, sent: error === null, error };
+      const target = added === null ? name : `${added.name} (${name})`;
+      return { target, sent: fault === null, ...(fault ?? { error: null }) };
     });
     return [...(await Promise.all(tested)), ...this.unusable];
   }
@@ -270,7 +271,8 @@ export class Notifications {
 
   private async readFile(path: string, found: Target[]): Promise<void> {
     const text = await this.deps.host.read(path, MAX_FILE_BYTES);
-    if (text === null) this.unusable.push({ target: path, sent: false, error: "the file cannot be read" });
+    if (text === null)
+      this.unusable.push({ target: path, sent: false, ...reasonOf(refused("address_file_unread")) });
     for (const [at, line] of (text ?? "")
       .split("\n")
       .map((each) => each.trim())
@@ -283,7 +285,7 @@ export class Notifications {
     try {
       return [parseTarget(address)];
     } catch (error) {
-      this.unusable.push({ target: where, sent: false, error: reasonOf(error) });
+      this.unusable.push({ target: where, sent: false, ...reasonOf(error) });
       return [];
     }
   }

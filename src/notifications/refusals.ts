@@ -2,6 +2,7 @@ import { refusals } from "../base/refusals.ts";
 
 export const refused = refusals({
   unable: {
+    address_file_unread: "the file cannot be read",
     notifications_starting: "the service is starting; try again in a moment",
     target_refused:
       "it answered {status}{redirects, select, yes { and wants to redirect, which is not followed} other {}}",

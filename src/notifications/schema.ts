@@ -1,12 +1,12 @@
 import { type Static, Type } from "typebox";
 import { objectOf } from "../base/object.ts";
+import { reasonFields } from "../base/reason.ts";
 import { MAX_NAME_CHARACTERS } from "../shared/bounds.ts";
 
 const TARGET = Type.String({
   description: "its kind and its host; the address itself is secret",
   examples: ["ntfy at ntfy.sh"],
 });
-const FAULT = Type.Union([Type.String(), Type.Null()]);
 
 /** What one address that gets notifications shows of itself. */
 export const ShownTarget = objectOf({
@@ -15,7 +15,7 @@ export const ShownTarget = objectOf({
   }),
   target: TARGET,
   waiting: Type.Integer({ minimum: 0, description: "how many events are waiting to be sent to it" }),
-  error: { ...FAULT, description: "why the last message did not arrive, or the address cannot be used" },
+  ...reasonFields("why the last message did not arrive, or the address cannot be used"),
 });
 export type ShownTarget = Static<typeof ShownTarget>;
 
@@ -40,7 +40,7 @@ export type NewTarget = Static<typeof NewTarget>;
 export const TestResult = objectOf({
   target: TARGET,
   sent: Type.Boolean(),
-  error: { ...FAULT, description: "the reason, if it was not accepted" },
+  ...reasonFields("the reason, if it was not accepted"),
 });
 export type TestResult = Static<typeof TestResult>;
 

@@ -1,5 +1,5 @@
 import type { Address } from "../base/address.ts";
-import { messageOf } from "../base/errors.ts";
+import { type Reason, reasonOf } from "../base/reason.ts";
 import type { PolicyPart } from "../killswitch/policy.ts";
 import type { Host, UdpSocket } from "../system/host.ts";
 import { Epoch } from "./epoch.ts";
@@ -19,7 +19,7 @@ const UNMAP_WITHIN_MS = 5_000;
 export type RouterPortState =
   | { name: "off" | "asking" }
   | { name: "open"; mapping: RouterMapping }
-  | { name: "closed"; why: string };
+  | { name: "closed"; why: Reason };
 
 interface Deps {
   host: Pick<Host, "openUdp" | "https" | "sleep" | "monotonic" | "random">;
@@ -43,7 +43,7 @@ export class RouterPort {
   private readonly router: HomeRouter;
   private wanted: RouterRequest | null = null;
   private opened: Opened | null = null;
-  private failure: string | null = null;
+  private failure: Reason | null = null;
   private failures = 0;
   private latest: RouterProtocolName | null = null;
   /** A time of the monotonic clock. */
@@ -141,7 +141,7 @@ export class RouterPort {
 
   private failed(error: unknown): void {
     if (this.dueAt === Number.NEGATIVE_INFINITY) return;
-    this.failure = messageOf(error);
+    this.failure = reasonOf(error);
     this.dueAt = this.deps.host.monotonic() + Math.min(FIRST_PAUSE_MS * 2 ** this.failures, MAX_PAUSE_MS);
     this.failures += 1;
   }

@@ -300,7 +300,10 @@ export class RemoteAccess {
     const { endpoint, fault } = this.wayIn;
     const called = endpoint === null ? null : formatEndpoint(endpoint.host, endpoint.port);
     const on = remote.access?.on === true;
-    this.wayAlert.see({ on, endpoint: called, fault: this.link.fault ?? fault }, host.monotonic());
+    this.wayAlert.see(
+      { on, endpoint: called, fault: (this.link.fault ?? fault)?.error ?? null },
+      host.monotonic(),
+    );
   }
 
   private async read(): Promise<RemoteStatus> {

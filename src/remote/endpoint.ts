@@ -1,4 +1,5 @@
 import { type Address, isIpv6, isPublic } from "../base/address.ts";
+import type { GatewayError } from "../base/errors.ts";
 import { refused } from "./refusals.ts";
 import { isEndpointHost } from "./saved.ts";
 import type { ByHand } from "./schema.ts";
@@ -10,14 +11,12 @@ export interface Endpoint {
 }
 
 /** What is missing if the gateway does not know the endpoint. */
-export function noEndpoint(why: string | null, byHand: ByHand | null): string {
-  const reason = why === null ? "" : ` (${why})`;
-  return `the gateway does not know the address that devices call${reason}; give it, on the gateway: sudo portcullis remote on --endpoint <name or address>, and let your router forward ${byHand === null ? "the UDP port to the gateway" : forwardText(byHand)}`;
-}
-
-/** Follows "forward". */
-export function forwardText({ port, to, to_port }: ByHand): string {
-  return `UDP port ${port} to ${to ?? "the gateway's address"}, port ${to_port}`;
+export function noEndpoint(why: string | null, byHand: ByHand | null): GatewayError {
+  const { port = 0, to = null, to_port = 0 } = byHand ?? {};
+  const forward = { known: to === null ? "no" : "yes", port, to: to ?? "", to_port };
+  return why === null
+    ? refused("endpoint_unknown", forward)
+    : refused("endpoint_unopened", { ...forward, reason: why });
 }
 
 /** The endpoint in a text; `port` if the text has none. */

@@ -3,6 +3,7 @@ import type { Alarm } from "../base/alert.ts";
 import { without } from "../base/decision.ts";
 import { type Mac, parseMac } from "../base/mac.ts";
 import { nameIn } from "../base/name.ts";
+import { type Reason, reasonOf } from "../base/reason.ts";
 import type { Devices } from "../devices/devices.ts";
 import { Addresses } from "../forwards/addresses.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
@@ -37,7 +38,7 @@ interface Deps {
   killSwitch: KillSwitch;
   devices: Devices;
   remote: RemoteDevices;
-  wayIn: { readonly endpoint: Endpoint | null; readonly fault: string | null; readonly mtu: number };
+  wayIn: { readonly endpoint: Endpoint | null; readonly fault: Reason | null; readonly mtu: number };
   admissions: Admissions;
   catalogue: Pick<Catalogue, "addCustom" | "remove" | "server">;
   tunnels: Pick<Tunnels, "assertNoClash" | "using">;
@@ -314,7 +315,7 @@ export class Homes {
     return {
       name,
       state: public_key === null ? "waiting" : isAlive ? "up" : "down",
-      error: this.faultOf(home),
+      ...(this.faultOf(home) ?? { error: null }),
       code: (offered && public_key !== null) || heard > 0 ? null : this.codeOf(home),
       public_key,
       endpoint,
@@ -333,12 +334,12 @@ export class Homes {
   }
 
   /** Why nothing passes, as far as it is known here. */
-  private faultOf({ name, public_key, endpoint }: Home): string | null {
+  private faultOf({ name, public_key, endpoint }: Home): Reason | null {
     const { killSwitch, remote, wayIn } = this.deps;
-    if (remote.access?.on !== true) return "remote access is off";
+    if (remote.access?.on !== true) return reasonOf(refused("remote_off"));
     if (public_key === null) return null;
     if (killSwitch.remote?.homes?.some((home) => home.name === name) !== true)
-      return "something else here has addresses of its network, such as a new network of the LAN, or the kill switch is off";
+      return reasonOf(refused("link_closed"));
     return endpoint === null ? wayIn.fault : null;
   }
 }

@@ -1,5 +1,6 @@
+import type { GatewayError } from "../base/errors.ts";
+import { type Reason, reasonOf } from "../base/reason.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
-import { tunnelTitle } from "../shared/words.ts";
 import { LEAST_MTU, linkMtuOf } from "../tunnel/mtu.ts";
 import type { Session } from "../tunnel/session.ts";
 import { carriedBy } from "../tunnel/state.ts";
@@ -42,7 +43,7 @@ export class InboundPath {
   /** The same for a device that is being added. */
   assertEndpoint(): Endpoint {
     const { endpoint } = this;
-    if (endpoint === null) throw refused("endpoint_missing", { reason: this.whyNone });
+    if (endpoint === null) throw this.whyNone;
     return endpoint;
   }
 
@@ -60,7 +61,7 @@ export class InboundPath {
       return [{ ...way, state: "open", endpoint, error: null }];
     }
     if (session === null || access.forwarded !== undefined)
-      return [{ ...way, state: "closed", endpoint: null, error: this.fault }];
+      return [{ ...way, state: "closed", endpoint: null, ...(this.fault ?? { error: null }) }];
     const endpoint = formatEndpoint(session.endpoint.address, access.port);
     return [{ ...way, state: "unknown", endpoint, error: null }];
   }
@@ -84,20 +85,25 @@ export class InboundPath {
   }
 
   /** Why no device can come in by it now, or null. */
-  get fault(): string | null {
+  get fault(): Reason | null {
+    const fault = this.refusal;
+    return fault === null ? null : reasonOf(fault);
+  }
+
+  private get refusal(): GatewayError | null {
     const { killSwitch, remote, tunnelPort } = this.deps;
     const through = remote.access?.through ?? null;
-    if (!killSwitch.isWanted) return "the kill switch is off, and without it no device comes in";
-    if (killSwitch.remote === null)
-      return "something else here has the addresses of remote devices, such as a new network of the LAN or a tunnel";
-    if (through !== null && this.sessionOf(through) === null) return notConnected(through);
-    if (through === null && !killSwitch.network.online) return "the uplink is down";
+    if (!killSwitch.isWanted) return refused("remote_unprotected");
+    if (killSwitch.remote === null) return refused("remote_closed");
+    if (through !== null && this.sessionOf(through) === null)
+      return refused("remote_tunnel_down", { tunnel: through });
+    if (through === null && !killSwitch.network.online) return refused("uplink_down");
     if (through !== null && remote.access?.forwarded !== undefined && tunnelPort.open === null)
-      return noPort(tunnelPort.trouble, through).message.replace(/^through: /, "");
+      return noPort(tunnelPort.trouble, through);
     return this.endpoint === null ? this.whyNone : null;
   }
 
-  private get whyNone(): string {
+  private get whyNone(): GatewayError {
     const { remote, uplink } = this.deps;
     const { access } = remote;
     if (access === null || access.through !== null) return noEndpoint(null, null);
@@ -117,8 +123,4 @@ export class InboundPath {
     const found = this.deps.tunnels.all().find(({ name }) => name === tunnel);
     return found === undefined ? null : carriedBy(found.controller.state);
   }
-}
-
-function notConnected(through: string): string {
-  return `the ${tunnelTitle(through)} is not connected`;
 }

@@ -1,7 +1,7 @@
 import { isIpv6, lengthOf, type Prefix, parsePrefix, prefixOf } from "../base/address.ts";
 import type { Bus } from "../base/bus.ts";
-import { messageOf } from "../base/errors.ts";
 import { shared } from "../base/readings.ts";
+import { type Reason, reasonOf } from "../base/reason.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
@@ -31,7 +31,7 @@ interface Deps {
 export class RemoteInterface {
   private readonly link: RemoteLink;
   /** Why the interface is not as it should be, or null. */
-  fault: string | null = null;
+  fault: Reason | null = null;
   /** Whether what the kernel reports is a change of this process. */
   private isSettling = false;
 
@@ -55,7 +55,7 @@ export class RemoteInterface {
       else if (await this.link.apply(wanted)) await killSwitch.restoreRoutes();
       this.fault = null;
     } catch (error) {
-      this.fault = messageOf(error);
+      this.fault = reasonOf(error);
       throw error;
     } finally {
       this.isSettling = false;

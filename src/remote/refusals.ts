@@ -1,10 +1,26 @@
 import { refusals } from "../base/refusals.ts";
 
+const ENDPOINT_MISSING =
+  "the gateway does not know the address that devices call; give it, on the gateway: sudo portcullis remote on --endpoint home.example.org, and let your router forward {known, select, yes {UDP port {port} to {to}, port {to_port}} other {the UDP port to the gateway}}";
+
 export const refused = refusals({
   unable: {
     remote_off: "remote access is off; to turn it on, type on the gateway: sudo portcullis remote on",
     remote_networks_taken: "no network of 10.0.0.0/8 is free for devices away from home",
-    endpoint_missing: "{reason}",
+    remote_unprotected: "the kill switch is off, and without it no device comes in",
+    remote_closed:
+      "something else here has the addresses of remote devices, such as a new network of the LAN or a tunnel",
+    remote_tunnel_down: "the {tunnel, select, main {main tunnel} other {tunnel {tunnel}}} is not connected",
+    uplink_down: "the uplink is down",
+    home_router_missing: "there is no home router to ask",
+    home_router_hides_address: "the home router does not tell the address that it has on the internet",
+    address_unreachable:
+      "the address {address} cannot be reached from the internet: it is behind another router or behind carrier-grade NAT",
+    ipv6_may_be_blocked: "the home router may block it: it opens no port for IPv6 by PCP",
+    endpoint_unknown: ENDPOINT_MISSING,
+    endpoint_unopened: `${ENDPOINT_MISSING}. No port is open by itself: {reason}`,
+    link_closed:
+      "something else here has addresses of its network, such as a new network of the LAN, or the kill switch is off",
     link_without_exit:
       "the other home cannot leave here: its answer has not come yet, or this gateway knew no endpoint when the two were linked; to give it one, type on the gateway: sudo portcullis remote on --endpoint home.example.org, and link the two again",
     link_uncallable:

@@ -1,6 +1,7 @@
 import { type Static, type TLiteral, Type } from "typebox";
 import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
+import { reasonFields } from "../base/reason.ts";
 import { ROUTER_PROTOCOL_NAMES, type RouterProtocolName } from "../port-mapping/router-protocols.ts";
 import { CodeEndpoint, MAX_CODE_CHARACTERS } from "./home-code.ts";
 
@@ -40,7 +41,7 @@ export const EntryPoint = objectOf({
   protocol: Type.Union([...RouterProtocols, Type.Null()], {
     description: "how the home router opens it",
   }),
-  error: Type.Union([Type.String(), Type.Null()], { description: "why it is not open" }),
+  ...reasonFields("why it is not open"),
 });
 export type EntryPoint = Static<typeof EntryPoint>;
 
@@ -56,7 +57,7 @@ export const RemoteStatus = objectOf({
   endpoint: Type.Union([Type.String(), Type.Null()], {
     description: "the endpoint for devices, as host:port; null if it is not known",
   }),
-  error: Type.Union([Type.String(), Type.Null()], { description: "why no device can come in now" }),
+  ...reasonFields("why no device can come in now"),
   ways: Type.Array(EntryPoint, { description: "empty while remote access is off" }),
   by_hand: Type.Union(
     [
@@ -140,9 +141,7 @@ export const HomeLink = objectOf({
   state: enumOf(["waiting", "up", "down"], {
     description: "waiting: its answer has not come yet; up: it was heard in the last three minutes",
   }),
-  error: Type.Union([Type.String(), Type.Null()], {
-    description: "why nothing passes; null if nothing is known",
-  }),
+  ...reasonFields("why nothing passes; null if nothing is known"),
   code: Type.Union([Type.String(), Type.Null()], {
     description: "what the other home still has to be given, as far as it is known here; it has no secrets",
   }),

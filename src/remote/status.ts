@@ -1,3 +1,4 @@
+import type { Reason } from "../base/reason.ts";
 import type { Devices } from "../devices/devices.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import type { InterfacePeer } from "../wireguard/interface.ts";
@@ -13,7 +14,7 @@ interface Seen {
   /** The gateway's public key; null if it has none yet. */
   publicKey: string | null;
   /** Why no device can come in, or null. */
-  fault: string | null;
+  fault: Reason | null;
   ways: readonly EntryPoint[];
   byHand: ByHand | null;
   /** As WireGuard knows them. */
@@ -32,7 +33,7 @@ export function statusOf(seen: Seen): RemoteStatus {
     public_key: publicKey,
     through: access?.through ?? null,
     endpoint: endpoint === null ? null : formatEndpoint(endpoint.host, endpoint.port),
-    error: isOn ? fault : null,
+    ...((isOn ? fault : null) ?? { error: null }),
     ways: isOn ? [...ways] : [],
     by_hand: isOn ? byHand : null,
     devices: remote.peers.map((peer) => rowOf(peer, seen)),

@@ -1,5 +1,6 @@
 import { createHmac } from "node:crypto";
 import { type Address, contains, familyOf, isHostAddress, isPrivate, isPublic } from "../base/address.ts";
+import { type Reason, reasonOf } from "../base/reason.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import { RouterPort } from "../port-mapping/router-port.ts";
 import type { RouterRequest } from "../port-mapping/router-protocol.ts";
@@ -8,6 +9,7 @@ import type { Host } from "../system/host.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
 import type { RemoteDevices } from "./devices.ts";
 import { type Endpoint, publicAddressIn } from "./endpoint.ts";
+import { refused } from "./refusals.ts";
 import { type Access, REMOTE_PRIVATE_KEY } from "./saved.ts";
 import type { ByHand, EntryPoint } from "./schema.ts";
 
@@ -87,15 +89,15 @@ export class UplinkPaths {
     const way = { kind: "router", endpoint: null, protocol: null, error: null } as const;
     switch (state.name) {
       case "off":
-        return { ...way, state: "closed", error: this.whyNobody() };
+        return { ...way, state: "closed", ...this.whyNobody() };
       case "asking":
         return { ...way, state: "asking" };
       case "closed":
-        return { ...way, state: "closed", error: state.why };
+        return { ...way, state: "closed", ...state.why };
       case "open": {
         const { by: protocol, address } = state.mapping;
         const endpoint = this.mapped(4);
-        if (endpoint === null) return { ...way, protocol, state: "closed", error: unreachable(address) };
+        if (endpoint === null) return { ...way, protocol, state: "closed", ...unreachable(address) };
         return { ...way, protocol, state: "open", endpoint: formatEndpoint(endpoint.host, endpoint.port) };
       }
     }
@@ -106,7 +108,13 @@ export class UplinkPaths {
     const mapped = this.mapped(6);
     if (state.name !== "open" || mapped === null) {
       const endpoint = formatEndpoint(own, port);
-      return { kind: "own", state: "unknown", endpoint, protocol: null, error: MAY_BLOCK };
+      return {
+        kind: "own",
+        state: "unknown",
+        endpoint,
+        protocol: null,
+        ...reasonOf(refused("ipv6_may_be_blocked")),
+      };
     }
     const endpoint = formatEndpoint(mapped.host, mapped.port);
     return { kind: "own", state: "open", endpoint, protocol: state.mapping.by, error: null };
@@ -149,13 +157,13 @@ export class UplinkPaths {
   }
 
   /** Why no router is asked. */
-  private whyNobody(): string {
+  private whyNobody(): Reason {
     const { uplinkAddresses, online } = this.deps.killSwitch.network;
-    if (!online) return "the uplink is down";
+    if (!online) return reasonOf(refused("uplink_down"));
     const own = uplinkAddresses.find(isIpv4);
     return own !== undefined && !isPrivate(own) && !isPublic(own)
       ? unreachable(own)
-      : "there is no home router to ask";
+      : reasonOf(refused("home_router_missing"));
   }
 
   /** From the gateway's key, so that it is the same after a restart and nobody can guess it. */
@@ -165,12 +173,12 @@ export class UplinkPaths {
   }
 }
 
-const MAY_BLOCK = "the home router may block it: it opens no port for IPv6 by PCP";
-
-function unreachable(address: Address | null): string {
-  return address === null || !isHostAddress(address)
-    ? "the home router does not tell the address that it has on the internet"
-    : `the address ${address} cannot be reached from the internet: it is behind another router or behind carrier-grade NAT`;
+function unreachable(address: Address | null): Reason {
+  return reasonOf(
+    address === null || !isHostAddress(address)
+      ? refused("home_router_hides_address")
+      : refused("address_unreachable", { address }),
+  );
 }
 
 function isIpv4(address: Address): boolean {

@@ -1,14 +1,14 @@
 import { type Static, Type } from "typebox";
 import type { Alarm } from "../base/alert.ts";
-import { type AlertArgs, SCHEDULE_FAULTS } from "../base/alert-rows.ts";
+import type { AlertArgs } from "../base/alert-rows.ts";
 import { untilBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
 import { Decision, type Effect } from "../base/decision.ts";
 import { messageOf } from "../base/errors.ts";
 import { Fault } from "../base/fault.ts";
 import type { Log } from "../base/log.ts";
-import { english } from "../base/message.ts";
 import { Queue } from "../base/queue.ts";
+import { type Reason, reasonOf } from "../base/reason.ts";
 import { savedJson, type Texts } from "../base/saved.ts";
 import { Unsaved } from "../base/unsaved.ts";
 import type { AllByTime, ByTime, Values } from "../devices/by-time.ts";
@@ -103,7 +103,7 @@ export class Schedules {
   private trouble: string | null = null;
   private readonly fault = new Fault("what schedules have done could not be saved");
   private readonly moving = new Set<string>();
-  private readonly faults = new Map<string, string>();
+  private readonly faults = new Map<string, Reason>();
   private readonly queue = new Queue();
   /** Limits have one of their own: a kernel that does not answer them delays nothing that closes. */
   private readonly limitsQueue = new Queue();
@@ -136,7 +136,7 @@ export class Schedules {
       ...bodyOf(schedule),
       active: schedule.do !== "move" && this.isActive(schedule, due[schedule.do]),
       next_at: new Date(this.nextOf(schedule, now, zone)).toISOString(),
-      error: this.faults.get(schedule.name) ?? null,
+      ...(this.faults.get(schedule.name) ?? { error: null }),
     }));
     return { time_zone: zone, schedules };
   }
@@ -298,7 +298,7 @@ export class Schedules {
       this.faults.delete(name);
       if (!(await this.deps.move(tunnel))) return;
     } catch (error) {
-      this.tellFault({ what: "tunnel", name, tunnel, reason: messageOf(error) });
+      this.tellFault({ what: "tunnel", name, tunnel, reason: messageOf(error) }, error);
     } finally {
       this.moving.delete(name);
     }
@@ -382,15 +382,15 @@ export class Schedules {
 
   private tellRefused(what: ActionKind, who: string, name: string, error: unknown): void {
     const reason = messageOf(error);
-    if (who === EVERYBODY_ELSE) this.tellFault({ what: `shared_${what}`, name, reason });
-    else this.tellFault({ what, name, device: linkIn(who) ?? who, reason });
+    if (who === EVERYBODY_ELSE) this.tellFault({ what: `shared_${what}`, name, reason }, error);
+    else this.tellFault({ what, name, device: linkIn(who) ?? who, reason }, error);
   }
 
   /** Reports each fault once, as long as it lasts. */
-  private tellFault(fault: AlertArgs<"schedule_failed">): void {
+  private tellFault(fault: AlertArgs<"schedule_failed">, error: unknown): void {
     const name = `${fault.name}`;
-    const why = english(SCHEDULE_FAULTS[fault.what], fault);
-    if (this.faults.get(name) === why) return;
+    const why = reasonOf(error);
+    if (this.faults.get(name)?.error === why.error) return;
     this.faults.set(name, why);
     this.deps.alarm("schedule_failed", fault);
     this.tellChange();

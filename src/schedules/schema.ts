@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
+import { reasonFields } from "../base/reason.ts";
 import { GivenQuota, Rate } from "../devices/values.ts";
 import { MAX_EVERY_HOURS, MAX_ONCE_MINUTES } from "../shared/bounds.ts";
 
@@ -101,9 +102,7 @@ export const Schedule = objectOf({
     description: "whether the exit, the rate or the quota is in force now because of it",
   }),
   next_at: Type.String({ description: "when it begins, ends or moves next, in ISO 8601" }),
-  error: Type.Union([Type.String(), Type.Null()], {
-    description: "why it could not be carried out the last time",
-  }),
+  ...reasonFields("why it could not be carried out the last time"),
 });
 
 export const ScheduleList = objectOf({

@@ -232,7 +232,12 @@ test("a list is fetched only through a tunnel, confirmed by its tag, and kept ov
   source.status = 500;
   world.now += 24 * 3_600_000;
   await look(again);
-  expect(again.list().lists).toMatchObject([{ names: 1, error: "it answered with status 500" }]);
+  expect(again.list().lists).toMatchObject([
+    {
+      ...{ names: 1, error: "it answered with status 500" },
+      error_args: { what: "block_list_status", status: 500 },
+    },
+  ]);
   expect(again.blocks(["ads.example"], TV)).toBe(true);
   await again.put({ lists: [] });
 });
@@ -246,6 +251,12 @@ test("a list of less than half the size is told, and not taken", async () => {
   world.now += 24 * 3_600_000;
   await look(lists);
   expect(lists.blocks(["c.example"], TV)).toBe(true);
+  expect(lists.list().lists).toMatchObject([
+    {
+      error: "it has 1 names instead of 3, and is not used; the one before stays",
+      error_args: { what: "block_list_shrunk", names: 1, former: 3 },
+    },
+  ]);
   expect(world.told).toEqual([
     "The list of lists.example has 1 names instead of 3. It is not used; the one before stays.",
   ]);

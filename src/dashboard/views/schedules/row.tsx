@@ -15,7 +15,7 @@ interface RowProps {
 
 /** What it does and when, what it is about now, and what can be done about it. */
 export function ScheduleRow({ schedule, devices, zone, now, onChange }: RowProps) {
-  const { name, active, error } = schedule;
+  const { name, active } = schedule;
   return (
     <Row
       icon={schedule.tunnel === undefined ? "device" : "tunnel"}
@@ -26,7 +26,7 @@ export function ScheduleRow({ schedule, devices, zone, now, onChange }: RowProps
         <span class="item-first">{sentenceFor(schedule, devices)}</span>,
         nowOf(schedule, devices, zone, now),
       ]}
-      error={error}
+      fault={schedule}
       intro={say("It failed the last time.")}
       actions={
         <>

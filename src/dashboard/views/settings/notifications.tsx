@@ -2,7 +2,8 @@ import type { ShownTarget, TestResults } from "../../../notifications/schema.ts"
 import { type Action, useAction } from "../../action.ts";
 import { useAnswer } from "../../answers.ts";
 import { change, pathOf } from "../../api.ts";
-import { say } from "../../language.ts";
+import { rowFaultText } from "../../codes.ts";
+import { loadErrors, say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Form } from "../../parts/form.tsx";
 import { List, Ready } from "../../parts/list.tsx";
@@ -37,7 +38,8 @@ export function Notifications() {
   );
 }
 
-function TargetRow({ of: { name, target, waiting, error }, action }: { of: ShownTarget; action: Action }) {
+function TargetRow({ of: shown, action }: { of: ShownTarget; action: Action }) {
+  const { name, target, waiting } = shown;
   const place = name === null ? say("Set on the gateway with --notify, and changed there") : target;
   const unsent =
     waiting > 0 &&
@@ -46,7 +48,7 @@ function TargetRow({ of: { name, target, waiting, error }, action }: { of: Shown
     <Row
       name={name ?? target}
       facts={[[place, unsent].filter(Boolean).join(" · ")]}
-      error={error}
+      fault={shown}
       actions={
         name !== null && (
           <Remove
@@ -71,7 +73,8 @@ function Test() {
   const test = async () => {
     const { targets } = await change<TestResults>("POST", "notifications/test");
     const failed = targets.filter(({ sent }) => !sent);
-    const faults = failed.map(({ target, error }) => `${target}: ${error}.`);
+    await loadErrors();
+    const faults = failed.map((each) => `${each.target}: ${rowFaultText(each)}`);
     if (failed.length > 0) throw new Error(faults.join(" "));
     return say(
       "{count, plural, one {# message} other {# messages}} sent. If none arrives, look at the app’s own settings.",

@@ -156,7 +156,7 @@ function Preview({ given, preview: { created, changes, refused, agreed }, action
           </ul>
         </>
       )}
-      <Trouble of={refused} />
+      <Trouble of={{ error: refused }} />
       {/^only root/.test(refused ?? "") && <OnGateway commands={["sudo portcullis restore <backup.json"]} />}
       <div class="card-buttons">
         {refused === null && changes.length > 0 && (
