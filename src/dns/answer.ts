@@ -131,6 +131,13 @@ export function answerTo(question: Question, answer: Answer, ageSeconds: number)
   return copy;
 }
 
+/** A copy, with TTLs that are shorter by these seconds. */
+export function aged(message: Uint8Array, ttlsAt: readonly number[], seconds: number): Uint8Array {
+  const copy = message.slice();
+  if (seconds > 0) for (const at of ttlsAt) age(copy, at, seconds);
+  return copy;
+}
+
 /** Takes these seconds off the TTL at this place, down to 1. */
 function age(message: Uint8Array, at: number, seconds: number): void {
   let left = 0;

@@ -13,9 +13,10 @@ interface Entry {
   at: number;
 }
 
-/** An answer, and its age in whole seconds. */
+/** An answer, when it came on the monotonic clock, and its age in whole seconds. */
 export interface Found {
   answer: Answer;
+  at: number;
   ageSeconds: number;
 }
 
@@ -38,7 +39,7 @@ export class Cache {
     if (age > 1_000 * entry.answer.ttlSeconds + (stale ? STALE_MS : 0)) return null;
     this.entries.delete(key);
     this.entries.set(key, entry);
-    return { answer: entry.answer, ageSeconds: Math.floor(age / 1_000) };
+    return { ...entry, ageSeconds: Math.floor(age / 1_000) };
   }
 
   keep(key: string, answer: Answer): void {

@@ -5,7 +5,7 @@ import type { State } from "../tunnel/state.ts";
 import type { ExitResolvers } from "./upstream.ts";
 
 /** The tunnels, as far as questions are concerned. */
-type Tunnels = { all(): readonly { name: string; controller: { state: State } }[] };
+type Tunnels = { find(name: string): { controller: { state: State } } | null };
 
 /** The resolvers of an exit and the way to them; null while it is down, or if it has no resolvers. */
 export function exitResolvers(exit: Exit, tunnels: Tunnels): ExitResolvers | null {
@@ -19,8 +19,8 @@ export function exitResolvers(exit: Exit, tunnels: Tunnels): ExitResolvers | nul
 }
 
 function tunnelResolvers(wanted: string, tunnels: Tunnels): ExitResolvers | null {
-  const tunnel = tunnels.all().find(({ name }) => name === wanted);
-  const session = tunnel === undefined ? null : liveSession(tunnel.controller.state);
+  const tunnel = tunnels.find(wanted);
+  const session = tunnel === null ? null : liveSession(tunnel.controller.state);
   if (session === null) return null;
   const { link, mark, server } = session;
   const { dns: resolvers } = server.config.interface;

@@ -21,10 +21,11 @@ import { isBlockedExit, isOutsideExit } from "../shared/exits.ts";
 import { type Answer, answerTo, ownAnswer, RCODE } from "./answer.ts";
 import { Cache, type Found } from "./cache.ts";
 import { DeviceCounts } from "./device-counts.ts";
-import { KnownQuestions } from "./known-questions.ts";
+import { type KnownQuestion, KnownQuestions } from "./known-questions.ts";
 import { noSuchName, nothingOfThisType } from "./negative.ts";
 import type { Answered } from "./query-log.ts";
 import type { Question } from "./question.ts";
+import { canBeReady, type ReadyAnswer, sentAgain } from "./ready-answer.ts";
 import { isOfResolver, staysAtHome } from "./special-names.ts";
 import { refusalOf, refusalTo } from "./unanswerable.ts";
 import type { ExitResolvers, Upstream } from "./upstream.ts";
@@ -82,6 +83,7 @@ export interface Reply {
 /** Who asks, and what becomes of the question. */
 interface Asker {
   device: DeviceId;
+  known: KnownQuestion;
   noted: Answered;
 }
 
@@ -126,9 +128,12 @@ export class Resolver {
    */
   answer(message: Uint8Array, device: DeviceId): Soon<Reply | null> {
     if (!this.takes(device)) return null;
-    const question = this.questionIn(message);
-    if (question === null) return null;
-    if (question instanceof Uint8Array) return { question: null, answer: question };
+    const known = this.questionIn(message);
+    if (known === null) return null;
+    if (known instanceof Uint8Array) return { question: null, answer: known };
+    const again = known.ready && this.again(known.question, known.ready, message, device);
+    if (again !== null) return again;
+    const question = { ...known.question, id: ((message[0] ?? 0) << 8) | (message[1] ?? 0) };
     this.counts.asked += 1;
     const noted: Answered = { device: device === OTHERS ? null : device, exit: null, answer: "local" };
     const reply = (answer: Uint8Array): Reply => {
@@ -140,26 +145,59 @@ export class Resolver {
       return this.failed(question, noted);
     };
     return soon(
-      caught(() => this.answerOf(question, device, noted), withoutAnswer),
+      caught(() => this.answerOf(question, { device, known, noted }), withoutAnswer),
       reply,
     );
   }
 
+  /** What was answered before, if that has not changed; null if the question has to be looked at. */
+  private again(question: Question, ready: ReadyAnswer, message: Uint8Array, device: DeviceId): Reply | null {
+    const { clock, rules, exitOf, isBlocked, publicHome } = this.deps;
+    const { addresses, names } = ready.answer;
+    try {
+      const name = question.name as HostName;
+      const own = exitOf(device);
+      const match = rules().forName(name, device, isBlockedExit(own));
+      const exit = askedBy(match, own);
+      if (this.generationOf(exit) !== ready.generation || publicHome() !== ready.publicHome) return null;
+      if (match === null && isBlocked(names, device)) return null;
+      const answer = sentAgain(ready, message, clock.monotonic());
+      if (answer === null) return null;
+      const permitted = caught(
+        () => this.permitted(match, device, ready.answer),
+        () => false,
+      );
+      // What has to be waited for is asked for once more: rules may change meanwhile.
+      if (permitted !== true) return null;
+      if (match !== null) this.deps.asked(match, device);
+      if (!isOutsideExit(match?.rule.exit)) this.deps.other(name, device, addresses);
+      this.counts.asked += 1;
+      this.counts.cached += 1;
+      if (device !== OTHERS) this.byDevice.asked(device);
+      this.deps.answered(question, { device: device === OTHERS ? null : device, exit, answer: "cached" });
+      return { question, answer };
+    } catch {
+      return null;
+    }
+  }
+
   /** Writes into `noted` what becomes of it. */
-  private answerOf(question: Question, device: DeviceId, noted: Answered): Soon<Uint8Array> {
+  private answerOf(question: Question, asker: Asker): Soon<Uint8Array> {
+    const { device } = asker;
     const refusal = refusalOf(question);
     if (refusal !== null) return ownAnswer(question, refusal);
     if (META_TYPES.has(question.type)) return ownAnswer(question, RCODE.notImplemented);
     if (device !== OTHERS) this.byDevice.asked(device);
     return soon(this.deps.local(question), (local) => {
-      if (local === null) return this.fromOutside(question, device, noted);
+      if (local === null) return this.fromOutside(question, asker);
       this.counts.local += 1;
       return local;
     });
   }
 
-  private fromOutside(question: Question, device: DeviceId, noted: Answered): Soon<Uint8Array> {
+  private fromOutside(question: Question, asker: Asker): Soon<Uint8Array> {
     const { rules, exitOf, isBlocked } = this.deps;
+    const { device, noted } = asker;
     if (isOfResolver(question.name)) return nothingOfThisType(question);
     const own = exitOf(device);
     const match = rules().forName(question.name as HostName, device, isBlockedExit(own));
@@ -171,9 +209,7 @@ export class Resolver {
     if (isBlockedExit(match?.rule.exit)) return this.blocked(question, device, noted);
     const exit = askedBy(match, own);
     noted.exit = exit;
-    return isBlockedExit(exit)
-      ? this.refused(question, noted)
-      : this.fromExit(question, { device, noted }, exit, match);
+    return isBlockedExit(exit) ? this.refused(question, noted) : this.fromExit(question, asker, exit, match);
   }
 
   private fromExit(
@@ -182,14 +218,15 @@ export class Resolver {
     exit: Exit,
     match: Match<HostName> | null,
   ): Soon<Uint8Array> {
-    const key = keyOf(question, this.generationOf(exit));
+    const generation = this.generationOf(exit);
+    const key = keyOf(question, generation);
     const known = this.cache.find(key);
     const { noted } = asker;
     noted.answer = known === null ? "asked" : "cached";
     if (known !== null) this.counts.cached += 1;
     return soon(known ?? this.asked(question, asker.device, exit, key), (answered) => {
       const found = answered ?? this.cache.find(key, true);
-      if (found !== null) return this.checked(question, asker, match, found);
+      if (found !== null) return this.checked(question, asker, match, generation, found);
       return this.deps.resolversOf(exit) === null
         ? this.refused(question, noted)
         : this.failed(question, noted);
@@ -198,9 +235,10 @@ export class Resolver {
 
   private checked(
     question: Question,
-    { device, noted }: Asker,
+    { device, known, noted }: Asker,
     match: Match<HostName> | null,
-    { answer, ageSeconds }: Found,
+    generation: string,
+    { answer, at, ageSeconds }: Found,
   ): Soon<Uint8Array> {
     // Trackers hide behind names of the site itself.
     if (match === null && this.deps.isBlocked(answer.names, device))
@@ -208,9 +246,14 @@ export class Resolver {
     if (this.leadsHome(question.name, answer, match)) return ownAnswer(question, RCODE.ok);
     if (answer.targets.some((target) => this.isElsewhere(target, question, device, match)))
       return nothingOfThisType(question);
-    return soon(this.isLed(question, device, match, answer), (isLed) =>
-      isLed ? answerTo(question, answer, ageSeconds) : this.refused(question, noted),
-    );
+    return soon(this.isLed(question, device, match, answer), (isLed) => {
+      if (!isLed) return this.refused(question, noted);
+      const message = answerTo(question, answer, ageSeconds);
+      const publicHome = this.deps.publicHome();
+      if (canBeReady(question, { message, answer }) && !this.isOfHome(answer, publicHome))
+        known.ready = { message, answer, at, ageSeconds, generation, publicHome };
+      return message;
+    });
   }
 
   /**
@@ -221,18 +264,24 @@ export class Resolver {
     { name }: Question,
     device: DeviceId,
     match: Match<HostName> | null,
-    { addresses, addressSeconds }: Answer,
+    answer: Answer,
   ): Soon<boolean> {
-    const { permit, rules, exitOf } = this.deps;
-    const permitted =
-      match === null ||
-      addresses.length === 0 ||
-      permit({ match, device, addresses, ttlMs: 1_000 * addressSeconds });
-    return soon(permitted, (isPermitted) => {
-      if (!isOutsideExit(match?.rule.exit)) this.deps.other(name as HostName, device, addresses);
+    const { rules, exitOf } = this.deps;
+    return soon(this.permitted(match, device, answer), (isPermitted) => {
+      if (!isOutsideExit(match?.rule.exit)) this.deps.other(name as HostName, device, answer.addresses);
       const isBlocked = isBlockedExit(exitOf(device));
       return isPermitted && rules().forName(name as HostName, device, isBlocked)?.rule === match?.rule;
     });
+  }
+
+  /** Whether the kernel leads traffic to the addresses by the rule's exit, if there is a rule. */
+  private permitted(
+    match: Match<HostName> | null,
+    device: DeviceId,
+    { addresses, addressSeconds }: Answer,
+  ): Soon<boolean> {
+    if (match === null || addresses.length === 0) return true;
+    return this.deps.permit({ match, device, addresses, ttlMs: 1_000 * addressSeconds });
   }
 
   /**
@@ -267,7 +316,7 @@ export class Resolver {
   private async asked(question: Question, device: DeviceId, exit: Exit, key: string) {
     const known = this.asking.get(key);
     const answer = await (known ?? this.ask(question, device, exit, key));
-    return answer === null ? null : { answer, ageSeconds: 0 };
+    return answer === null ? null : { answer, at: this.deps.clock.monotonic(), ageSeconds: 0 };
   }
 
   private async ask(question: Question, device: DeviceId, exit: Exit, key: string): Promise<Answer | null> {
@@ -315,7 +364,7 @@ export class Resolver {
   }
 
   /** What a message asks, or the answer to one that cannot be read as a question; null if none is due. */
-  private questionIn(message: Uint8Array): Question | Uint8Array | null {
+  private questionIn(message: Uint8Array): KnownQuestion | Uint8Array | null {
     try {
       return this.questions.read(message);
     } catch {

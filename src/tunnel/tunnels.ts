@@ -128,10 +128,15 @@ export class Tunnels {
     return [this.main, ...others.sort((a, b) => (a.name < b.name ? -1 : 1))];
   }
 
+  /** Null if there is none of this name. */
+  find(name: string): Tunnel | null {
+    return name === MAIN ? this.main : (this.others.get(name)?.tunnel ?? null);
+  }
+
   /** Throws `not_found`. */
   named(name: string, field = "name"): Tunnel {
-    const tunnel = name === MAIN ? this.main : this.others.get(name)?.tunnel;
-    if (tunnel === undefined) throw refused("tunnel_unknown", { field });
+    const tunnel = this.find(name);
+    if (tunnel === null) throw refused("tunnel_unknown", { field });
     return tunnel;
   }
 
@@ -240,7 +245,7 @@ export class Tunnels {
 
   /** What is known of the tunnel of that name, which may not exist. */
   knownOf(name: string): KnownOfTunnel {
-    const tunnel = this.all().find((each) => each.name === name);
+    const tunnel = this.find(name);
     return {
       name,
       isMeasured: (...which) => this.roundTrips.has(...which),

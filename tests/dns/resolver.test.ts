@@ -1,11 +1,13 @@
 import { expect, test } from "bun:test";
 import type { DecodedPacket, Answer as Record } from "dns-packet";
+import fc from "fast-check";
 import type { HostName } from "../../src/base/address.ts";
 import { viewOf } from "../../src/base/dns-message.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Matcher, type Rule } from "../../src/destinations/rules.ts";
 import { formatExit } from "../../src/devices/exit.ts";
 import { type Answer, answerIn, ownAnswer, RCODE } from "../../src/dns/answer.ts";
+import { KnownQuestions } from "../../src/dns/known-questions.ts";
 import { publicHomeOf } from "../../src/dns/public-home.ts";
 import { type Question, queryFor } from "../../src/dns/question.ts";
 import { MAX_EACH_SECOND, MAX_UNDER_WAY, OTHERS, Resolver } from "../../src/dns/resolver.ts";
@@ -38,8 +40,14 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
     isRoom: true,
     rules: new Matcher([]),
     network: NETWORK,
+    exit,
     down: new Set<string>(),
+    /** Where the tunnel of a name leads, if it has moved. */
+    links: new Map<string, string>(),
+    /** What the kernel has: nobody waits for it again. */
+    loaded: new Set<string>(),
     blocked: new Set<string>(),
+    mayLeadHome: new Set(["plex.direct"]),
     /** What became of each query. */
     answered: [] as string[],
     answers: new Map<string, string>(),
@@ -62,24 +70,27 @@ function resolverWith({ rules = [], exit = "main" }: { rules?: Partial<Rule>[]; 
   world.rules = new Matcher(all);
   const resolver = new Resolver({
     clock: { monotonic: () => world.now },
-    exitOf: () => exitTo(exit),
+    exitOf: () => exitTo(world.exit),
     rules: () => world.rules,
     local: (question) => world.local(question),
-    mayLeadHome: (name) => name === "plex.direct",
+    mayLeadHome: (name) => world.mayLeadHome.has(name),
     isBlocked: (names) => names.some((name) => world.blocked.has(name)),
     other: (name, _, addresses) => void world.others.push(`${name} ${addresses.join(" ")}`),
     asked: ({ by }) => void world.noted.push(by),
     answered: ({ name }, { answer, exit }) =>
       void world.answered.push(`${name} ${answer} ${exit === null ? "-" : formatExit(exit)}`),
-    permit: async ({ match, addresses, ttlMs }) => {
+    permit: ({ match, addresses, ttlMs }) => {
       world.permittedFor = ttlMs / 1_000;
-      world.permitted.push(`${match.by} ${addresses.join(" ")}`);
-      return world.isRoom;
+      const led = `${match.by} ${addresses.join(" ")}`;
+      world.permitted.push(led);
+      if (!world.isRoom || world.loaded.has(led)) return world.isRoom;
+      world.loaded.add(led);
+      return Promise.resolve(true);
     },
     resolversOf: (to) =>
       to.to !== "tunnel" || world.down.has(to.name)
         ? null
-        : { link: to.name, mark: 1, resolvers: ips("10.64.0.1") },
+        : { link: world.links.get(to.name) ?? to.name, mark: 1, resolvers: ips("10.64.0.1") },
     home: () => cidrs("192.168.7.0/24"),
     publicHome: () => publicHomeOf(world.network),
     upstream: {
@@ -444,4 +455,110 @@ test("what becomes of each query is told once it is answered, with the exit that
     ...["www.example asked main", "www.example cached main", "ruled.example asked second"],
     ...["no.example blocked -", "ads.example blocked -", "nas.local local -", "other.example refused main"],
   ]);
+});
+
+const MAIN_EXIT = { to: "tunnel", name: "main" } as const;
+const RULED = [
+  { names: names("internal"), exit: MAIN_EXIT },
+  { names: names("h2.example"), exit: { to: "tunnel", name: "second" } as const },
+  { names: names("ruled.example"), exit: { to: "tunnel", name: "second" } as const },
+  { names: names("tv.example"), devices: [TV], exit: { to: "tunnel", name: "second" } as const },
+  { names: names("ads.ruled.example"), exit: { to: "blocked" } as const },
+  { names: names("direct.example"), devices: [PHONE], exit: { to: "direct" } as const },
+];
+const PUBLIC = ["192.0.2.1", "203.0.113.9"];
+type World = ReturnType<typeof resolverWith>["world"];
+type Step = (world: World) => void;
+
+const asks = fc.record({
+  name: fc.oneof(
+    { weight: 4, arbitrary: fc.constantFrom("a.example", "x.ruled.example", "x.internal") },
+    fc.constantFrom("A.example", "tv.example", "ads.ruled.example", "direct.example"),
+    fc.constantFrom("h.example", "plex.direct", "printer", "1.0.0.10.in-addr.arpa"),
+  ),
+  device: fc.constantFrom(TV, PHONE, OTHERS),
+  id: fc.nat(0xffff),
+  edns: fc.boolean(),
+});
+const changes: fc.Arbitrary<Step> = fc.oneof(
+  fc.constantFrom(1, 999, 1_000, 59_000, 299_000, 301_000).map((ms) => (world: World) => {
+    world.now += ms;
+  }),
+  fc.shuffledSubarray(RULED).map((some) => (world: World) => {
+    const whole = { prefixes: [], devices: [], note: "" };
+    world.rules = new Matcher(some.map((rule, id) => ({ ...whole, id: String(id), ...rule })));
+  }),
+  fc.subarray(["a.example", "x.ruled.example", "h2.example"]).map((blocked) => (world: World) => {
+    world.blocked = new Set(blocked);
+  }),
+  fc.constantFrom("main", "second", "blocked").map((exit) => (world: World) => {
+    world.exit = exit;
+  }),
+  fc.subarray(["main", "second"]).map((down) => (world: World) => {
+    world.down = new Set(down);
+  }),
+  fc.constantFrom("wg1", "wg2").map((link) => (world: World) => {
+    world.links.set("main", link);
+  }),
+  fc.constantFrom(...PUBLIC).map((address) => (world: World) => {
+    world.network = { ...NETWORK, addresses: [...NETWORK.addresses, ...ips(address)] };
+  }),
+  fc.boolean().map((mayLead) => (world: World) => {
+    world.mayLeadHome = new Set(mayLead ? ["plex.direct"] : []);
+  }),
+  fc.boolean().map((isRoom) => (world: World) => {
+    world.isRoom = isRoom;
+  }),
+);
+
+slow.test("an answer that is ready is the one that would be made anew, with all that it sets in motion", () =>
+  fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.oneof({ weight: 4, arbitrary: asks }, changes), { maxLength: 80, size: "max" }),
+      async (steps) => {
+        const [ready, anew] = [resolverWith(), resolverWith()];
+        for (const each of [ready, anew]) each.world.hosts.set("h.example", "h2.example");
+        for (const step of steps) {
+          const answers = await Promise.all(
+            [ready, anew].map(async ({ resolver, world }) => {
+              if (typeof step === "function") return step(world);
+              // Nothing is known that could be ready.
+              if (resolver === anew.resolver) Reflect.set(resolver, "questions", new KnownQuestions());
+              const message = query(step.name, "A", step.edns);
+              viewOf(message).setUint16(0, step.id);
+              return resolver.answer(message, step.device);
+            }),
+          );
+          const [one, other] = answers.map((each) => each && Buffer.from(each.answer).toString("hex"));
+          expect(one).toEqual(other as string);
+        }
+        // A kernel that does not take more is asked twice.
+        const seen = ({ world, resolver }: typeof ready) => ({
+          ...{ counts: resolver.counts, devices: resolver.byDevice.all() },
+          ...{
+            answered: world.answered,
+            asked: world.asked,
+            others: world.others,
+            noted: world.noted,
+          },
+          permitted: new Set(world.permitted),
+        });
+        expect(seen(ready)).toEqual(seen(anew));
+      },
+    ),
+    { numRuns: 60 },
+  ),
+);
+
+test("what a person permits, what a rule leads out and what an answer says of other hosts is looked at each time", async () => {
+  const { world, ask } = resolverWith({ rules: [{ names: names("internal"), exit: MAIN_EXIT }] });
+  world.network = { ...NETWORK, addresses: ips("192.0.2.1") };
+  world.answers.set("shop.example", "192.0.2.7").set("nas.internal", "192.0.2.8");
+  world.hosts.set("shop.example", "cdn.example");
+  const all = async () => [await ask("plex.direct"), await ask("shop.example"), await ask("nas.internal")];
+  for (let time = 0; time < 2; time++) expect(await all()).toEqual(["192.0.2.1", "HTTPS", "192.0.2.8"]);
+  world.mayLeadHome.clear();
+  world.blocked.add("cdn.example");
+  world.rules = new Matcher([]);
+  expect(await all()).toEqual(["NOERROR", "NOERROR", "NXDOMAIN"]);
 });
