@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import type { Device } from "../../src/devices/schema.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
-import type { Tab } from "../rig/dashboard/browser.ts";
+import type { Look, Tab } from "../rig/dashboard/browser.ts";
 import { bringDevices } from "../rig/dashboard/devices.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
 import { until } from "../rig/tools/until.ts";
@@ -16,6 +16,7 @@ const DIALOG = "dialog[open]";
 const MANY = 250;
 /** A person notices a longer pause. */
 const AT_ONCE_MS = 100;
+const PHONE: Look = { width: 360, scheme: "light" };
 
 let rig: Rig;
 let tab: Tab;
@@ -523,10 +524,13 @@ further.test(
     expect(await tab.barriers()).toEqual([]);
     await tab.type("Search by name, address or exit", "nothing like it");
     await tab.shows("main", "No device matches.");
-    await tab.type("Search by name, address or exit", "");
+    // Afresh: of rows that are out of sight, Chromium keeps the height that they had in a wide window.
+    await tab.wear(PHONE);
+    await tab.page.reload();
+    await tab.page.waitForSelector(".chip:nth-child(2)");
     await tab.page.click(".chip:nth-child(2)");
     await tab.shows(".chip[aria-pressed=true]", /^New 25\d$/);
-    expect(await tab.barriers([{ width: 360, scheme: "light" }])).toEqual([]);
+    expect(await tab.barriers([PHONE])).toEqual([]);
   },
   TIMEOUT_MS,
 );
