@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, setDefaultTimeout, test } from "bun:test";
+import { join } from "node:path";
 import { run } from "../cli/program.ts";
 import { slow } from "../fast.ts";
 import { expectGolden } from "./golden.ts";
@@ -44,7 +45,7 @@ slow.describe("the command line", () => {
   test("each command prints the same", async () => {
     const texts: string[] = [];
     for (const words of COMMANDS) texts.push(await said(words));
-    await expectGolden("commands.txt", texts.join("\n"));
+    await expectGolden(join(import.meta.dir, "commands.txt"), texts.join("\n"));
   });
 
   test("each command's help is the same", async () => {
@@ -53,6 +54,6 @@ slow.describe("the command line", () => {
     const names = stdout.split("\n").flatMap((line) => line.split("\t")[0] || []);
     const texts: string[] = [];
     for (const name of names) texts.push(await said(`${name} --help`));
-    await expectGolden("help.txt", [top, ...texts].join("\n"));
+    await expectGolden(join(import.meta.dir, "help.txt"), [top, ...texts].join("\n"));
   });
 });

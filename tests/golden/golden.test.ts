@@ -37,7 +37,9 @@ beforeAll(async () => {
   await played.end();
 });
 
-test.each(Object.keys(FILES))("%s is as before", (name) => expectGolden(name, texts.get(name) ?? ""));
+test.each(Object.keys(FILES))("%s is as before", (name) =>
+  expectGolden(join(import.meta.dir, name), texts.get(name) ?? ""),
+);
 
 test("every GET of the interface is asked", () => {
   const asked = QUESTIONS.map((path) => path.replace(/\?.*/, ""));

@@ -1,5 +1,4 @@
 import { expect } from "bun:test";
-import { join } from "node:path";
 
 /** Set, the files are written anew from what is: `bun run goldens`. Read the diff. */
 const IS_RENEWED = process.env.PORTCULLIS_GOLDENS === "renew";
@@ -9,9 +8,8 @@ const SHORT = 60;
 /** What this machine says of itself, or of the time between two clocks. */
 const OF_THIS_MACHINE = /(?<="free": ")[0-9]+|[0-9]+(?= (?:GB|MB) free|(?:\.[0-9]+)? min ago)/g;
 
-/** The text is exactly that of a file of this folder. */
-export async function expectGolden(name: string, text: string): Promise<void> {
-  const file = join(import.meta.dir, name);
+/** The text is exactly that of this file. */
+export async function expectGolden(file: string, text: string): Promise<void> {
   const shown = text.replaceAll(OF_THIS_MACHINE, "…");
   if (IS_RENEWED) await Bun.write(file, shown);
   expect(shown).toBe(await Bun.file(file).text());

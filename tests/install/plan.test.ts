@@ -17,6 +17,7 @@ import { countersFor } from "../../src/network/counters.ts";
 import { BY_HAND, PACKAGED } from "../../src/system/layout.ts";
 import { cidr } from "../fake/address.ts";
 import { needsNamespaces } from "../fast.ts";
+import { expectGolden } from "../golden/golden.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { inNamespace } from "../killswitch/namespace.ts";
 import { ALL_BY_HAND, ONE_CABLE, TWO_CABLES } from "./example.ts";
@@ -34,12 +35,12 @@ function startedWith(program: string): string | null {
   return /^Environment=(.+)$/m.exec(dhcpUnit(program))?.[1] ?? null;
 }
 
-function golden(name: string): Promise<string> {
-  return Bun.file(join(import.meta.dir, name)).text();
+function expectPlan(name: string, steps: Plan): Promise<void> {
+  return expectGolden(join(import.meta.dir, name), textOf(steps));
 }
 
 test("a first installation on a Pi with one cable: every file and command, word for word", async () => {
-  expect(textOf(plan(ONE_CABLE, {}))).toBe(await golden("one-cable.plan"));
+  await expectPlan("one-cable.plan", plan(ONE_CABLE, {}));
 });
 
 test("an upgrade with new settings keeps earlier notes and settings, and copies the account's files", async () => {
@@ -48,7 +49,7 @@ test("an upgrade with new settings keeps earlier notes and settings, and copies 
     managedKeyFile: "/home/pi/key",
     managedAddress: "10.0.0.2/32, fd00::2/128",
   };
-  expect(textOf(plan(TWO_CABLES, given))).toBe(await golden("two-cables.plan"));
+  await expectPlan("two-cables.plan", plan(TWO_CABLES, given));
 });
 
 test("boots turn forwarding on only once the kill switch is enabled, and no longer once it is disabled", () => {
@@ -78,9 +79,8 @@ test("boots turn forwarding on only once the kill switch is enabled, and no long
 test("with DHCP, the steps for its server come too: every file and command, word for word", async () => {
   const plain = plan(ONE_CABLE, {});
   const steps = plan(ONE_CABLE, { dhcp: "on", ula: ULA });
-  expect(textOf(steps.filter((step) => !plain.some((other) => Bun.deepEquals(step, other))))).toBe(
-    await golden("dhcp.plan"),
-  );
+  const added = steps.filter((step) => !plain.some((other) => Bun.deepEquals(step, other)));
+  await expectPlan("dhcp.plan", added);
 });
 
 test("an upgrade restarts the DHCP server only if its files have changed since it started, and without DHCP it is removed", () => {
@@ -315,7 +315,7 @@ test("an uninstallation undoes everything, the tunnel first and then the kill sw
     keepState: false,
     byHand: ALL_BY_HAND,
   });
-  expect(textOf(removal)).toBe(await golden("uninstall.plan"));
+  await expectPlan("uninstall.plan", removal);
 });
 
 test("an uninstallation leaves the package's program and units to dpkg", () => {

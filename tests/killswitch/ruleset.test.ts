@@ -6,6 +6,7 @@ import { openRulesetOf, rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { listTable, loadTable } from "../../src/killswitch/table.ts";
 import { cidrs, ips } from "../fake/address.ts";
 import { needsNamespaces, runs } from "../fast.ts";
+import { expectGolden } from "../golden/golden.ts";
 import { assigned, POLICIES } from "./example.ts";
 import { inNamespace } from "./namespace.ts";
 
@@ -18,7 +19,7 @@ const TEXTS: Record<string, string> = {
 
 describe.each(Object.entries(TEXTS))("the ruleset of a gateway that is %s", (name, text) => {
   test("is exactly the text in its file", async () => {
-    expect(text).toBe(await Bun.file(`${import.meta.dir}/${name}.nft`).text());
+    await expectGolden(`${import.meta.dir}/${name}.nft`, text);
   });
 
   needsNamespaces.test("is accepted by nft", async () => {
