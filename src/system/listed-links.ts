@@ -45,10 +45,13 @@ export async function listedAddresses(kernel: Rtnetlink, asked: Addresses): Prom
   const links = await linksOf(kernel, asked.link);
   if (links === null) return null;
   const header = Buffer.alloc(ADDRESS_HEADER_BYTES);
-  header.writeUInt8(asked.family === undefined ? 0 : FAMILIES[asked.family]);
+  const family = asked.family === undefined ? 0 : FAMILIES[asked.family];
+  header.writeUInt8(family);
   const found = await kernel.all({ type: GET_ADDRESS, header });
   if (found === null) return null;
-  const byLink = Map.groupBy(found, ({ body }) => body.readUInt32LE(4));
+  // A kernel without IPv6 lists IPv4.
+  const counted = found.filter(({ body }) => family === 0 || body.readUInt8(0) === family);
+  const byLink = Map.groupBy(counted, ({ body }) => body.readUInt32LE(4));
   return links
     .map((link) => ({
       ...withoutIndex(link),

@@ -30,6 +30,8 @@ export interface Question {
 /** A socket to the kernel's links, addresses, neighbours, routes and rules, in the network namespace of its making. */
 export class Rtnetlink implements Disposable {
   private readonly names = new Map<number, string>();
+  /** A call that nobody waits for any more: another file with this number would wait for it. */
+  private late: Call | null = null;
 
   private constructor(private readonly socket: number) {}
 
@@ -78,7 +80,9 @@ export class Rtnetlink implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    libc().close(this.socket);
+    const close = () => void libc().close(this.socket);
+    if (this.late === null) close();
+    else void this.late.end().then(close);
   }
 
   private nameInKernel(index: number): string {
@@ -108,7 +112,7 @@ export class Rtnetlink implements Disposable {
   private async ask(message: Buffer): Promise<boolean> {
     const call = new Call(this.socket, message);
     if (await call.isDone(ANSWERED_WITHIN_MS)) return call.isTaken();
-    void call.end();
+    this.late = call;
     return false;
   }
 }

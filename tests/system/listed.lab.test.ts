@@ -21,6 +21,7 @@ const KERNEL = { run: () => Promise.reject(new Error("only ip can tell")), liste
 const IP = { run: here.run.bind(here) };
 type Asked = typeof KERNEL | typeof IP;
 
+const FAMILIES = [4, 6] as const;
 /** A machine with what people have, and more. */
 const LINES = `link set lo up
 link add up0 type veth peer down0
@@ -49,16 +50,9 @@ route add 10.10.0.0/16 nexthop via 10.0.0.3 dev up0 nexthop via 10.0.0.4 dev up0
 route add 10.11.0.0/16 via inet6 fd00::7 dev up0
 route add 10.12.0.1 dev up0 mtu 1300 src 10.0.0.1 proto static
 route add 0.0.0.0/1 dev off0
--6 route add default via fd00::9 proto ra metric 5
--6 route add default via fe80::9 dev up0 metric 9 table 77
--6 route add unreachable fd01::/64 metric 5
--6 route add fd02::/64 nexthop via fd00::3 dev up0 nexthop via fd00::4 dev up0
--6 route add ::ffff:0:0/96 dev up0
--6 route add fd03::5 dev up0 mtu 1290
 neigh add 10.0.0.7 lladdr 02:00:00:00:00:07 dev up0
 neigh add 10.0.0.8 lladdr 02:00:00:00:00:08 dev up0 nud noarp
-neigh add 10.0.0.9 lladdr 02:00:00:00:00:09 dev up0 nud reachable
-neigh add fd00::7 lladdr 02:00:00:00:00:07 dev up0 router nud stale
+neigh add 10.0.0.9 lladdr 02:00:00:00:00:09 dev up0 nud stale
 rule add priority 20 fwmark 0x504c/0xffff lookup 20556
 rule add priority 21 not fwmark 0x10 table 16
 rule add priority 22 iif lan0 ipproto udp dport 53 lookup main suppress_prefixlength 0
@@ -67,20 +61,25 @@ rule add priority 24 from 10.1.1.1 oif up0 blackhole
 rule add priority 25 from 10.1.0.0/16 to 10.2.2.2 prohibit protocol static
 rule add priority 26 ipproto tcp sport 7 lookup 99
 rule add priority 27 fwmark 0/0xff lookup default
--6 rule add priority 22 from fd00::/8 iif up0 lookup 77
+route add default via fd00::9 proto ra metric 5
+route add default via fe80::9 dev up0 metric 9 table 77
+route add unreachable fd01::/64 metric 5
+route add fd02::/64 nexthop via fd00::3 dev up0 nexthop via fd00::4 dev up0
+route add ::ffff:0:0/96 dev up0
+route add fd03::5 dev up0 mtu 1290
+neigh add fd00::7 lladdr 02:00:00:00:00:07 dev up0 router nud stale
 `;
 
 beforeAll(async () => {
   await machine.run(["ip", "netns", "add", HERE]);
-  for (const line of LINES.trim().split("\n")) await here.run(["ip", ...line.split(" ")]);
+  await here.run(["ip", "-batch", "-"], { stdin: LINES });
+  await here.run("ip -6 rule add priority 22 from fd00::/8 iif up0 lookup 77".split(" "));
   // By then no address is new any more.
   await until(async () => !(await here.run(["ip", "address"])).includes("tentative"));
 });
 afterAll(async () => {
   await machine.run(["ip", "netns", "delete", HERE]);
 });
-
-const FAMILIES = [4, 6] as const;
 
 /** What the gateway reads of each row, of which `ip` prints more. */
 const FIELDS = {
