@@ -115,10 +115,10 @@ function ofOthers(path: string, bytes: Uint8Array): Config[] | null {
 const NO_CLIENT = "is disabled there, or has no private key";
 const GLUETUN = "is a file of gluetun: nothing was changed; these commands do what it asks for";
 
-function commandsOf({ provider, commands, left }: GluetunFile): string[] {
+function commandsOf({ provider, commands, hasAccount, left }: GluetunFile): string[] {
   return [
     ...commands,
-    ...(commands.some((each) => each.includes("account login"))
+    ...(hasAccount
       ? []
       : [`for servers of ${provider}, import its WireGuard files: portcullis import FILE.conf`]),
     ...(left.length === 0 ? [] : [`no command here for ${left.join(", ")}`]),

@@ -10,6 +10,8 @@ import {
   packedConfigs,
   serverNameOf,
 } from "../shared/config-files.ts";
+import type { FileKind } from "../shared/foreign-files.ts";
+import type { GluetunFile } from "../shared/gluetun-file.ts";
 import type { WgEasyFile } from "../shared/wg-easy.ts";
 import { sentenceFrom } from "../shared/words.ts";
 import { entriesOf, isZip, ZipError, type ZipFault } from "../shared/zip.ts";
@@ -45,8 +47,14 @@ export interface Result {
   notes: readonly string[];
   /** Its content, if nothing but the name was refused. */
   config?: string;
-  /** The devices of wg-easy, which can come in from outside; neither imported nor refused. Never kept. */
+  /** The devices of wg-easy, which can come in from outside. Never kept. */
   wgEasy?: WgEasyFile;
+  gluetun?: GluetunFile;
+}
+
+/** It is neither imported nor refused: what another program has kept is shown. */
+export function isOfOther({ wgEasy, gluetun }: Result): boolean {
+  return wgEasy !== undefined || gluetun !== undefined;
 }
 
 /** An import from its beginning until someone has seen its results. */
@@ -152,9 +160,9 @@ function configsIn(archive: string, bytes: Uint8Array): Config[] {
 async function importOne(file: string, name: string, bytes: Uint8Array): Promise<Result> {
   const found = configIn(bytes);
   if ("kind" in found) {
-    const wgEasy = found.kind === "wgeasy" ? await wgEasyOf(bytes) : null;
-    if (wgEasy === null) throw new Error(FILE_TEXTS[found.kind]);
-    return { file, name: null, notes: [], wgEasy };
+    const other = await ofOther(found.kind, bytes);
+    if (other === null) throw new Error(FILE_TEXTS[found.kind]);
+    return { file, name: null, notes: [], ...other };
   }
   const { text: config } = found;
   await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
@@ -168,9 +176,19 @@ async function importOne(file: string, name: string, bytes: Uint8Array): Promise
   }
 }
 
-async function wgEasyOf(bytes: Uint8Array): Promise<WgEasyFile | null> {
-  const { wgEasyIn } = await import("../shared/wg-easy.ts");
-  return bytes.length > MAX_CONFIG_BYTES ? null : wgEasyIn(new TextDecoder().decode(bytes));
+async function ofOther(
+  kind: FileKind,
+  bytes: Uint8Array,
+): Promise<Pick<Result, "wgEasy" | "gluetun"> | null> {
+  if (bytes.length > MAX_CONFIG_BYTES) return null;
+  const text = new TextDecoder().decode(bytes);
+  if (kind === "wgeasy") {
+    const wgEasy = (await import("../shared/wg-easy.ts")).wgEasyIn(text);
+    return wgEasy && { wgEasy };
+  }
+  if (kind !== "gluetun") return null;
+  const gluetun = (await import("../shared/gluetun-file.ts")).gluetunIn(text);
+  return gluetun && { gluetun };
 }
 
 /** Imports what was refused by another name; its result takes the place of the former one. */

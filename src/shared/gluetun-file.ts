@@ -4,6 +4,8 @@ import { shellWord } from "./shell-word.ts";
 export interface GluetunFile {
   provider: string;
   commands: readonly string[];
+  /** Whether one of them logs in there; otherwise its servers come from its files. */
+  hasAccount: boolean;
   /** Variables of it for which there is no command. Their values are not read: some are keys. */
   left: readonly string[];
 }
@@ -52,7 +54,7 @@ export function gluetunIn(text: string): GluetunFile | null {
     "FIREWALL_VPN_INPUT_PORTS",
   ]);
   const left = [...variables.keys()].filter((name) => KNOWN.test(name) && !used.has(name));
-  return { provider, commands, left };
+  return { provider, commands, hasAccount: account !== undefined, left };
 }
 
 function variablesIn(text: string): ReadonlyMap<string, string> {

@@ -178,6 +178,7 @@ test(
     await tab.click("Turn on the list internet.test/ads.txt");
     await tab.shows(LIST_ROW, /^(?!.*It is off).*2 names, confirmed/);
     expect(await isOn()).toBe(true);
+    await tab.click("Change the exceptions…");
     await tab.type("Names that are never blocked", "good.example, fine.example");
     await tab.type("Names that may have addresses of the home", "plex.direct");
     await tab.click("Save the exceptions");

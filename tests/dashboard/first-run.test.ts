@@ -157,6 +157,25 @@ test(
   TIMEOUT_MS,
 );
 
+further.test(
+  "what gluetun and wg-easy have kept is shown as what it becomes here, and its keys are not",
+  async () => {
+    const key = Buffer.alloc(32, 7).toString("base64");
+    const gluetun = `services:\n  vpn:\n    environment:\n      - VPN_SERVICE_PROVIDER=airvpn\n      - WIREGUARD_PRIVATE_KEY=${key}\n      - SERVER_CITIES=Gothenburg\n`;
+    const wgEasy = { clients: { one: { name: "phone", privateKey: key, enabled: true } } };
+    await open();
+    await tab.shows("h1", "Set up the gateway");
+    await tab.drop({ "docker-compose.yml": gluetun, "wg0.json": JSON.stringify(wgEasy) });
+    await tab.shows("dialog[open]", "Devices of wg-easy that can come in from outside: phone.");
+    await tab.shows("dialog .command", "portcullis connect Gothenburg");
+    await tab.shows("dialog[open]", "For servers of airvpn, import its WireGuard files here.");
+    expect(await tab.text("dialog[open]")).toContain("There is no command for WIREGUARD_PRIVATE_KEY.");
+    expect(await tab.text("dialog[open]")).not.toContain(key);
+    expect(await tab.barriers()).toEqual([]);
+  },
+  TIMEOUT_MS,
+);
+
 test(
   "a dropped zip and two clicks protect this device",
   async () => {

@@ -81,7 +81,7 @@ test(
   "a link leads to a group of settings, and a search leaves the cards that have a word",
   async () => {
     tab = await openView(rig, "settings/messages");
-    await tab.shows("main", "Counts as slow from");
+    await tab.shows("main", "Use other thresholds…");
     const focused = async () => (await tab.page.evaluate("document.activeElement.innerText")) as string;
     await until(async () => (await focused()) === "Messages");
     await tab.type("Search the settings", "packets");
@@ -104,6 +104,7 @@ test(
     await open(rig.url);
     await tab.shows("main", "lets everyone on the internet reach one port of one device");
     await tab.choose("Device", "TV");
+    await tab.click("Forward a port…");
     await tab.type("Port on the device", "70000");
     await tab.press("Enter");
     await tab.shows(".field .failed", "It must be from 1 to 65535.");
@@ -189,6 +190,7 @@ test(
     await tab.shows("main", `Not connected to the broker ${LAN.client4}:9, not encrypted.`);
     await tab.shows("main", "Connection refused.");
     await tab.shows("main", "Home Assistant sees the gateway, and changes nothing.");
+    await tab.click("Change the addresses…");
     await tab.type("First address", "192.168.77.50");
     await tab.type("Last address", "192.168.77.99");
     await tab.shows("main", "sudo portcullis install --dhcp 192.168.77.50-192.168.77.99");
@@ -229,6 +231,7 @@ test(
     await rig.gateway.api("PUT", `/api/devices/${mac}`, { name: "TV" });
     await open();
     await tab.shows("main", "Fixed addresses");
+    await tab.click("Fix an address…");
     await tab.choose("Device with this address", "TV");
     await tab.type("Its address", "10.1.2.3");
     await tab.press("Enter");
@@ -255,6 +258,7 @@ test(
   async () => {
     await open();
     await tab.shows("main", "Notifications");
+    await tab.click("Add an address…");
     await tab.type("Name", "phone");
     await tab.type("Address", "nothing");
     await tab.press("Enter");
@@ -284,6 +288,7 @@ test(
   "a test that does not arrive says why",
   async () => {
     await open();
+    await tab.click("Add an address…");
     await tab.type("Name", "nobody");
     await tab.type("Address", `http://${LAN.client4}:9/hook`);
     await tab.press("Enter");
@@ -311,6 +316,7 @@ test(
   async () => {
     await openWithToken();
     await tab.shows(".item", "laptop This page May read and change");
+    await tab.click("Make a token…");
     await tab.type("Name of the new token", "tablet");
     await tab.choose("Rights", "Read only");
     await tab.press("Enter");
@@ -366,6 +372,7 @@ test(
       expect(await tab.page.evaluate(put)).toBe(true);
     };
     await name("Television");
+    await tab.click("Make a backup…");
     await tab.type("Passphrase of the backup", "short");
     await tab.press("Enter");
     await tab.shows(".field .failed", "It must have at least 8 characters.");
@@ -436,6 +443,7 @@ test(
   "it fits a narrow phone, also with letters of twice the size",
   async () => {
     await open();
+    await tab.click("Add an address…");
     await tab.type("Name", "a-name-that-is-as-long-as-names-may-be-and-has-nowhere-to-break");
     await tab.type("Address", Notified.lan);
     await tab.press("Enter");
@@ -450,6 +458,7 @@ test(
   async () => {
     await open();
     await tab.shows("main", "Does one device slow down all others?");
+    await tab.click("Share the line…");
     await tab.type("All devices together receive at most, in Mbit/s", "50");
     await tab.type("All devices together send at most, in Mbit/s", "10");
     await tab.click("Share the line");

@@ -375,6 +375,7 @@ further.test(
     const card = ".tunnels > section.words";
     await tab.shows(card, "Its server sees a visitor who comes from the tunnel.");
     expect(await tab.barriers()).toEqual([]);
+    await tab.click("Measure a tunnel…");
     await tab.type("Address of a large file", "https://192.0.2.80/100MB.bin");
     await tab.click("Measure");
     await tab.shows(card, "Main is not connected; connect it first");

@@ -57,6 +57,7 @@ test("a compose file of gluetun becomes commands, in which there is no key", () 
       "portcullis forward DEVICE:6881",
       "portcullis forward DEVICE:51413",
     ],
+    hasAccount: true,
     left: ["WIREGUARD_PRIVATE_KEY"],
   });
 });
@@ -67,6 +68,7 @@ test("an env file of gluetun does too, without quotes and comments", () => {
   expect(gluetunIn(env)).toEqual({
     provider: "airvpn",
     commands: ["portcullis connect 'L'\\''Aquila'"],
+    hasAccount: false,
     left: ["SERVER_CITIES"],
   });
   expect(gluetunIn("[Interface]\nPrivateKey = x\n")).toBeNull();

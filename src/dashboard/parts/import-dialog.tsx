@@ -1,6 +1,6 @@
 import { sentenceFrom } from "../../shared/words.ts";
 import { change } from "../api.ts";
-import { closeImport, current, type Import, importAs, type Result } from "../imports.ts";
+import { closeImport, current, type Import, importAs, isOfOther, type Result } from "../imports.ts";
 import { say } from "../language.ts";
 import { later } from "../later.tsx";
 import { useRoute } from "../route.ts";
@@ -12,6 +12,7 @@ import { Say } from "./say.tsx";
 import { Told } from "./told.tsx";
 
 const WgEasyClients = later((views) => views.WgEasyClients);
+const GluetunCommands = later((views) => views.GluetunCommands);
 
 /** What was imported without a remark is counted beyond this. */
 const MAX_SHOWN = 50;
@@ -28,7 +29,7 @@ export function ImportDialog() {
       {...(isLastChance && { isLastChance })}
       onClose={closeImport}
     >
-      {(left > 0 || results.some(({ wgEasy }) => !wgEasy)) && (
+      {(left > 0 || !results.every(isOfOther)) && (
         <p role="status">
           {left > 0 && <Icon name="wait" />} {summaryOf(current.value)}
         </p>
@@ -58,7 +59,7 @@ async function showImported(): Promise<void> {
 
 function summaryOf({ results, left }: Import): string {
   const imported = results.filter(({ name }) => name !== null).length;
-  const refused = results.filter(({ name, wgEasy }) => name === null && !wgEasy).length;
+  const refused = results.filter((each) => each.name === null && !isOfOther(each)).length;
   return say(
     "{imported, plural, one {# server imported} other {# servers imported}}{refused, plural, =0 {} one {, # refused} other {, # refused}}{left, plural, =0 {} one {, # file to come} other {, # files to come}}.",
     { imported, refused, left },
@@ -90,11 +91,12 @@ function Results({ results }: { results: readonly Result[] }) {
 }
 
 function Row({ result }: { result: Result }) {
-  const { file, name, notes, config, wgEasy } = result;
-  if (wgEasy !== undefined)
+  const { file, name, notes, config, wgEasy, gluetun } = result;
+  if (wgEasy !== undefined || gluetun !== undefined)
     return (
       <li>
-        <WgEasyClients of={wgEasy} />
+        {wgEasy && <WgEasyClients of={wgEasy} />}
+        {gluetun && <GluetunCommands of={gluetun} />}
       </li>
     );
   const isRefused = name === null;

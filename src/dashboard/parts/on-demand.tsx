@@ -1,9 +1,14 @@
 import type { ComponentChildren } from "preact";
-import { useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { FormButton } from "./button.tsx";
 
-/** A form that is there once somebody asks for it. */
+/** A form that is there once somebody asks for it; its first field has the focus then. */
 export function OnDemand({ text, children }: { text: string; children: ComponentChildren }) {
   const [isOpen, setOpen] = useState(false);
-  return isOpen ? <>{children}</> : <FormButton open={() => setOpen(true)}>{text}</FormButton>;
+  const form = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (isOpen) form.current?.querySelector<HTMLElement>("input, select")?.focus();
+  }, [isOpen]);
+  if (isOpen) return <div ref={form}>{children}</div>;
+  return <FormButton open={() => setOpen(true)}>{text}</FormButton>;
 }

@@ -7,17 +7,19 @@ import { Say } from "./say.tsx";
 
 interface OnGatewayProps {
   commands: readonly string[];
+  /** What they do, if it does not stand above them. */
+  lead?: string;
   /** What an owner's page has in place of them. */
   forOwner?: ComponentChildren;
 }
 
 /** Commands that only root may give, and where to type them. */
-export function OnGateway({ commands, forOwner }: OnGatewayProps) {
+export function OnGateway({ commands, lead, forOwner }: OnGatewayProps) {
   const isOwner = useOwner() !== null;
   if (isOwner && forOwner !== undefined) return <>{forOwner}</>;
   return (
     <div class="on-gateway">
-      <p>{say("Only root may do this, in a terminal of the gateway:")}</p>
+      <p>{lead ?? say("Only root may do this, in a terminal of the gateway:")}</p>
       {commands.map((text) => (
         <Command key={text} text={text} />
       ))}

@@ -4,6 +4,7 @@
  */
 
 export { ClaimForm } from "../parts/claim.tsx";
+export { GluetunCommands } from "../parts/gluetun.tsx";
 export { WgEasyClients } from "../parts/wg-easy.tsx";
 export { Account } from "./account.tsx";
 export { Checks } from "./checks.tsx";

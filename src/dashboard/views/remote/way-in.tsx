@@ -1,5 +1,4 @@
 import type { RemoteStatus } from "../../../remote/schema.ts";
-import { useOwner } from "../../access.ts";
 import { change } from "../../api.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
@@ -39,7 +38,6 @@ export function TurnedOff() {
 /** How devices come in, or why none can. */
 export function WayIn({ status }: { status: RemoteStatus }) {
   const { error, endpoint, through, ways, by_hand } = status;
-  const isOwner = useOwner() !== null;
   const port = status.port ?? "";
   const isOpen = ways.some(({ state }) => state === "open");
   return (
@@ -75,8 +73,11 @@ export function WayIn({ status }: { status: RemoteStatus }) {
               )}
         </p>
       )}
-      {!isOwner && <p class="quiet">{say("To let no device in any more, type on the gateway:")}</p>}
-      <OnGateway commands={["sudo portcullis remote off"]} forOwner={<TurnOff />} />
+      <OnGateway
+        lead={say("To let no device in any more, type on the gateway:")}
+        commands={["sudo portcullis remote off"]}
+        forOwner={<TurnOff />}
+      />
     </section>
   );
 }

@@ -13,6 +13,7 @@ import { devicePath } from "../../parts/device-exit.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Form } from "../../parts/form.tsx";
 import { List } from "../../parts/list.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Row } from "../../parts/row.tsx";
 import { SettingButton } from "../../parts/setting-button.tsx";
@@ -38,7 +39,9 @@ export function Addresses({ of: { dhcp, command } }: { of: ShownSettings }) {
       ) : (
         <>
           <p>{rangeText(dhcp)}</p>
-          <Range of={dhcp[0]} command={command} />
+          <OnDemand text={say("Change the addresses…")}>
+            <Range of={dhcp[0]} command={command} />
+          </OnDemand>
           {isOwner && <TurnOff />}
           <Fixed />
         </>
@@ -146,24 +149,26 @@ function FixedRow({ of: device, action }: { of: Device; action: Action }) {
 
 function Fix({ devices, action }: { devices: DeviceList["devices"]; action: Action }) {
   return (
-    <Form<"device", "device">
-      of="device"
-      rows={{
-        device: { label: say("Device with this address"), options: deviceOptions(devices) },
-        address: { label: say("Its address"), required: true },
-      }}
-      work={async ({ device: id, address = null }) => {
-        const device = devices.find((each) => each.id === id);
-        await give({ id }, address);
-        return say("{device} gets {address} from its next lease on.", {
-          device: device === undefined ? id : titleOf(device),
-          address: address ?? "",
-        });
-      }}
-      submit={say("Fix the address")}
-      doing={say("Saving…")}
-      action={action}
-    />
+    <OnDemand text={say("Fix an address…")}>
+      <Form<"device", "device">
+        of="device"
+        rows={{
+          device: { label: say("Device with this address"), options: deviceOptions(devices) },
+          address: { label: say("Its address"), required: true },
+        }}
+        work={async ({ device: id, address = null }) => {
+          const device = devices.find((each) => each.id === id);
+          await give({ id }, address);
+          return say("{device} gets {address} from its next lease on.", {
+            device: device === undefined ? id : titleOf(device),
+            address: address ?? "",
+          });
+        }}
+        submit={say("Fix the address")}
+        doing={say("Saving…")}
+        action={action}
+      />
+    </OnDemand>
   );
 }
 

@@ -8,6 +8,7 @@ import { Form } from "../../parts/form.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { passphraseFault } from "../../parts/new-passphrase.ts";
 import { useObjectUrl } from "../../parts/object-url.ts";
+import { OnDemand } from "../../parts/on-demand.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 
 /** A file with everything that a new gateway needs. */
@@ -46,25 +47,27 @@ function FromTheGateway() {
 
 function Make({ onMade }: { onMade: (text: string | null) => void }) {
   return (
-    <Form<"backup", "again">
-      of="backup"
-      rows={{
-        passphrase: {
-          label: say("Passphrase of the backup"),
-          hint: say("Without it, nobody can read the file, not even you."),
-          type: "password",
-        },
-        again: { label: say("Once more"), type: "password", required: true },
-      }}
-      check={passphraseFault}
-      work={async ({ passphrase }) => {
-        onMade(null);
-        const file = await change<BackupFile>("POST", "backup", { passphrase });
-        onMade(`${JSON.stringify(file, null, 1)}\n`);
-      }}
-      submit={say("Make a backup")}
-      doing={say("Encrypting…")}
-    />
+    <OnDemand text={say("Make a backup…")}>
+      <Form<"backup", "again">
+        of="backup"
+        rows={{
+          passphrase: {
+            label: say("Passphrase of the backup"),
+            hint: say("Without it, nobody can read the file, not even you."),
+            type: "password",
+          },
+          again: { label: say("Once more"), type: "password", required: true },
+        }}
+        check={passphraseFault}
+        work={async ({ passphrase }) => {
+          onMade(null);
+          const file = await change<BackupFile>("POST", "backup", { passphrase });
+          onMade(`${JSON.stringify(file, null, 1)}\n`);
+        }}
+        submit={say("Make a backup")}
+        doing={say("Encrypting…")}
+      />
+    </OnDemand>
   );
 }
 

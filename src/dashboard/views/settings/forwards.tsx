@@ -8,6 +8,7 @@ import { say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Form } from "../../parts/form.tsx";
 import { List, Ready } from "../../parts/list.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 import { Row } from "../../parts/row.tsx";
 
 /** Ports of the VPN's servers that lead to devices at home. */
@@ -93,41 +94,45 @@ function Add({ action }: { action: Action }) {
       <p>{say("The gateway does not know any device yet. It will once one has used it as its router.")}</p>
     );
   return (
-    <Form<"forward", "protocol">
-      of="forward"
-      rows={{
-        device: { label: say("Device"), options: deviceOptions(devices) },
-        port: {
-          label: say("Port on the device"),
-          hint: say("You find it in the program’s settings on the device."),
-        },
-        protocol: {
-          label: say("Protocol"),
-          options: [
-            { value: "both", text: say("TCP and UDP") },
-            { value: "tcp", text: "TCP" },
-            { value: "udp", text: "UDP" },
-          ],
-        },
-        external: {
-          label: say("Port at the provider, if you have set one on its site"),
-          hint: say("If left empty, the gateway asks the provider for a port; not every provider opens one."),
-        },
-      }}
-      work={async ({ device, protocol: chosen, port, external }) => {
-        const said: string[] = [];
-        for (const protocol of chosen === "both" ? ["tcp", "udp"] : [chosen]) {
-          const path = pathOf("forwards", device, protocol, String(port));
-          said.push(saidOf(await change<Forward>("PUT", path, { external })));
-        }
-        // What is opening is told once it is open.
-        void refresh("forwards");
-        return said.join(" ");
-      }}
-      submit={say("Forward the port")}
-      doing={say("Opening…")}
-      action={action}
-    />
+    <OnDemand text={say("Forward a port…")}>
+      <Form<"forward", "protocol">
+        of="forward"
+        rows={{
+          device: { label: say("Device"), options: deviceOptions(devices) },
+          port: {
+            label: say("Port on the device"),
+            hint: say("You find it in the program’s settings on the device."),
+          },
+          protocol: {
+            label: say("Protocol"),
+            options: [
+              { value: "both", text: say("TCP and UDP") },
+              { value: "tcp", text: "TCP" },
+              { value: "udp", text: "UDP" },
+            ],
+          },
+          external: {
+            label: say("Port at the provider, if you have set one on its site"),
+            hint: say(
+              "If left empty, the gateway asks the provider for a port; not every provider opens one.",
+            ),
+          },
+        }}
+        work={async ({ device, protocol: chosen, port, external }) => {
+          const said: string[] = [];
+          for (const protocol of chosen === "both" ? ["tcp", "udp"] : [chosen]) {
+            const path = pathOf("forwards", device, protocol, String(port));
+            said.push(saidOf(await change<Forward>("PUT", path, { external })));
+          }
+          // What is opening is told once it is open.
+          void refresh("forwards");
+          return said.join(" ");
+        }}
+        submit={say("Forward the port")}
+        doing={say("Opening…")}
+        action={action}
+      />
+    </OnDemand>
   );
 }
 

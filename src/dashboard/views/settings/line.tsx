@@ -3,6 +3,7 @@ import { change } from "../../api.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { Form } from "../../parts/form.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 
 type Rates = ShownSettings["line"];
 
@@ -29,16 +30,18 @@ export function Line({ of: { line } }: { of: ShownSettings }) {
           "Each tunnel and each network at home can use the whole line; direct devices and devices away from home are left out of the sharing.",
         )}
       </p>
-      <Form
-        of="line"
-        rows={{
-          down: { label: say("All devices together receive at most, in Mbit/s"), value: line?.down },
-          up: { label: say("All devices together send at most, in Mbit/s"), value: line?.up },
-        }}
-        work={set}
-        submit={say("Share the line")}
-        doing={say("Saving…")}
-      />
+      <OnDemand text={say("Share the line…")}>
+        <Form
+          of="line"
+          rows={{
+            down: { label: say("All devices together receive at most, in Mbit/s"), value: line?.down },
+            up: { label: say("All devices together send at most, in Mbit/s"), value: line?.up },
+          }}
+          work={set}
+          submit={say("Share the line")}
+          doing={say("Saving…")}
+        />
+      </OnDemand>
       {line !== null && (
         <div class="card-buttons">
           <Button doing={say("Saving…")} work={() => set(null)}>

@@ -7,6 +7,7 @@ import { loadErrors, say } from "../../language.ts";
 import { Button, Outcome } from "../../parts/button.tsx";
 import { Form } from "../../parts/form.tsx";
 import { List, Ready } from "../../parts/list.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 import { Remove, Row } from "../../parts/row.tsx";
 
 /** Where messages go when the protection was altered, or a tunnel was down. */
@@ -93,23 +94,25 @@ function Test() {
 /** The address is sent once, and never shown again. */
 function Add() {
   return (
-    <Form
-      of="notification"
-      rows={{
-        name: { label: say("Name"), hint: say("The name it should have here, such as phone.") },
-        address: {
-          label: say("Address"),
-          hint: say(
-            "ntfy://ntfy.sh/your-topic, ntfy://:token@host/topic, gotify://host/token, or an https address. Whoever knows it can read your messages or write to you, so it is not shown again.",
-          ),
-        },
-      }}
-      work={async (given) => {
-        await change("POST", "notifications", given);
-        return say("Added. Send a test message to see whether it arrives.");
-      }}
-      submit={say("Add")}
-      doing={say("Adding…")}
-    />
+    <OnDemand text={say("Add an address…")}>
+      <Form
+        of="notification"
+        rows={{
+          name: { label: say("Name"), hint: say("The name it should have here, such as phone.") },
+          address: {
+            label: say("Address"),
+            hint: say(
+              "ntfy://ntfy.sh/your-topic, ntfy://:token@host/topic, gotify://host/token, or an https address. Whoever knows it can read your messages or write to you, so it is not shown again.",
+            ),
+          },
+        }}
+        work={async (given) => {
+          await change("POST", "notifications", given);
+          return say("Added. Send a test message to see whether it arrives.");
+        }}
+        submit={say("Add")}
+        doing={say("Adding…")}
+      />
+    </OnDemand>
   );
 }

@@ -3,6 +3,7 @@ import { change } from "../../api.ts";
 import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { Form } from "../../parts/form.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 
 type QualitySettings = ShownSettings["quality"];
 
@@ -23,16 +24,18 @@ export function Quality({ of: { quality } }: { of: ShownSettings }) {
           : say("Whether a tunnel is slow or loses packets is not measured.")}
       </p>
       {quality.on && (
-        <Form
-          of="quality"
-          rows={{
-            slow_ms: { label: say("Counts as slow from, in milliseconds"), value: quality.slow_ms },
-            lossy_percent: { label: say("Counts as lossy from, in percent"), value: quality.lossy_percent },
-          }}
-          work={set}
-          submit={say("Use these thresholds")}
-          doing={say("Saving…")}
-        />
+        <OnDemand text={say("Use other thresholds…")}>
+          <Form
+            of="quality"
+            rows={{
+              slow_ms: { label: say("Counts as slow from, in milliseconds"), value: quality.slow_ms },
+              lossy_percent: { label: say("Counts as lossy from, in percent"), value: quality.lossy_percent },
+            }}
+            work={set}
+            submit={say("Use these thresholds")}
+            doing={say("Saving…")}
+          />
+        </OnDemand>
       )}
       <div class="card-buttons">
         <Button doing={say("Saving…")} work={() => set({ on: !quality.on })}>

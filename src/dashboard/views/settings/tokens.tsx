@@ -11,6 +11,7 @@ import { Command } from "../../parts/command.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Form } from "../../parts/form.tsx";
 import { List, Ready } from "../../parts/list.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 import { OnGateway, useSetup } from "../../parts/on-gateway.tsx";
 import { Remove, Row } from "../../parts/row.tsx";
 import { SettingButton } from "../../parts/setting-button.tsx";
@@ -117,26 +118,28 @@ function mayText({ owner, read_only, created_at }: ShownToken): string {
 
 function Make({ onMade }: { onMade: (token: NewToken) => void }) {
   return (
-    <Form
-      of="token"
-      rows={{
-        name: {
-          label: say("Name of the new token"),
-          hint: say("One for each client, such as tablet or prometheus."),
-        },
-        read_only: {
-          label: say("Rights"),
-          hint: say("Whoever may change things may also make and remove tokens."),
-          options: [
-            { value: "true", text: say("Read only") },
-            { value: "false", text: say("Read and change") },
-          ],
-        },
-      }}
-      work={async (given) => onMade(await change<NewToken>("POST", "tokens", given))}
-      submit={say("Make a token")}
-      doing={say("Making…")}
-    />
+    <OnDemand text={say("Make a token…")}>
+      <Form
+        of="token"
+        rows={{
+          name: {
+            label: say("Name of the new token"),
+            hint: say("One for each client, such as tablet or prometheus."),
+          },
+          read_only: {
+            label: say("Rights"),
+            hint: say("Whoever may change things may also make and remove tokens."),
+            options: [
+              { value: "true", text: say("Read only") },
+              { value: "false", text: say("Read and change") },
+            ],
+          },
+        }}
+        work={async (given) => onMade(await change<NewToken>("POST", "tokens", given))}
+        submit={say("Make a token")}
+        doing={say("Making…")}
+      />
+    </OnDemand>
   );
 }
 

@@ -6,6 +6,7 @@ import { change } from "../../api.ts";
 import { bitRateOf, bytesOf, timeOf } from "../../format.ts";
 import { say } from "../../language.ts";
 import { Form } from "../../parts/form.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 
 /** What an address looks like, in every language. */
 const EXAMPLE = "https://speed.example.com/100MB.bin";
@@ -23,27 +24,29 @@ export function Speed({ tunnels }: { tunnels: readonly string[] }) {
           { seconds: SPEED_BOUNDS.seconds.usual, megabytes: SPEED_BOUNDS.megabytes.usual },
         )}
       </p>
-      <Form
-        of="speedTest"
-        rows={{
-          url: {
-            label: say("Address of a large file"),
-            hint: say("Such as {address}, or one that is suggested. Nothing is downloaded until you ask.", {
-              address: EXAMPLE,
-            }),
-            suggestions: SPEED_FILES.map(({ url, where }) => ({ value: url, text: where })),
-            pattern: "https://.+",
-            title: say("An https address"),
-          },
-          tunnel: { label: say("Tunnel"), options: tunnels.map((value) => ({ value, text: value })) },
-        }}
-        work={async (given) => {
-          const { mbit_per_second } = await change<SpeedResult>("POST", "speed-tests", given);
-          return say("{tunnel}: {rate}", { tunnel: given.tunnel ?? "", rate: megabitsOf(mbit_per_second) });
-        }}
-        submit={say("Measure")}
-        doing={say("Measuring…")}
-      />
+      <OnDemand text={say("Measure a tunnel…")}>
+        <Form
+          of="speedTest"
+          rows={{
+            url: {
+              label: say("Address of a large file"),
+              hint: say("Such as {address}, or one that is suggested. Nothing is downloaded until you ask.", {
+                address: EXAMPLE,
+              }),
+              suggestions: SPEED_FILES.map(({ url, where }) => ({ value: url, text: where })),
+              pattern: "https://.+",
+              title: say("An https address"),
+            },
+            tunnel: { label: say("Tunnel"), options: tunnels.map((value) => ({ value, text: value })) },
+          }}
+          work={async (given) => {
+            const { mbit_per_second } = await change<SpeedResult>("POST", "speed-tests", given);
+            return say("{tunnel}: {rate}", { tunnel: given.tunnel ?? "", rate: megabitsOf(mbit_per_second) });
+          }}
+          submit={say("Measure")}
+          doing={say("Measuring…")}
+        />
+      </OnDemand>
       {tests !== null && <Tests of={tests} />}
     </section>
   );
