@@ -75,6 +75,7 @@ test(
     await traffic.stop();
     await tab.showsChosen("Exit of Laptop", "default: Gothenburg, Sweden");
     await tab.shows("main", "The exit “direct” It is not offered: ");
+    await tab.click("Change…");
     await tab.shows("main", "sudo portcullis direct on");
     expect(await tab.barriers()).toEqual([]);
   },
@@ -434,6 +435,7 @@ further.test(
     await tab.shows(row("TV"), "TV");
     expect(await options()).not.toContain("direct");
     expect((await rig.gateway.operate("direct", "on")).code).toBe(0);
+    await tab.click("Change…");
     await tab.shows("main", "sudo portcullis direct off");
     await tab.choose("Exit of TV", "direct · outside every tunnel");
     await tab.shows(DIALOG, "Let TV leave outside every tunnel?");

@@ -103,8 +103,8 @@ test(
     await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
     await open(rig.url);
     await tab.shows("main", "lets everyone on the internet reach one port of one device");
-    await tab.choose("Device", "TV");
     await tab.click("Forward a port…");
+    await tab.choose("Device", "TV");
     await tab.type("Port on the device", "70000");
     await tab.press("Enter");
     await tab.shows(".field .failed", "It must be from 1 to 65535.");
@@ -149,6 +149,8 @@ test(
     await tab.shows("main", "If a server is dead, the gateway waits until it is back.");
     await tab.shows("main", "After a restart, the gateway connects to the last server again.");
     await tab.shows("main", "Devices get their addresses from another DHCP server");
+    await tab.click("Connect to a broker…");
+    await tab.click("Look at a release…");
     await tab.page.evaluate("document.querySelectorAll('main summary').forEach((each) => each.click())");
     await tab.shows("main", `ssh user@${LAN.gateway4}`);
     await tab.shows("main", `Portcullis ${version} runs.`);

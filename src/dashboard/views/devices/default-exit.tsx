@@ -1,5 +1,6 @@
 import type { DeviceList } from "../../../devices/schema.ts";
 import { isBlocked, isOutside } from "../../../shared/exits.ts";
+import { useOwner } from "../../access.ts";
 import { refresh } from "../../answers.ts";
 import { change } from "../../api.ts";
 import { titleOf } from "../../exit.ts";
@@ -8,6 +9,7 @@ import { say } from "../../language.ts";
 import { AutosaveSelect } from "../../parts/autosave-select.tsx";
 import { Button } from "../../parts/button.tsx";
 import type { Question } from "../../parts/dialog.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { OnceMore } from "../../parts/once-more.tsx";
 import { useExitOptions } from "../../protection.ts";
@@ -63,6 +65,7 @@ function questionAbout({ devices }: DeviceList): Question {
 
 /** Why `direct` is among the exits, or not. */
 export function Direct({ isAllowed }: { isAllowed: boolean }) {
+  const isOwner = useOwner() !== null;
   return (
     <section class="card words line">
       <h2>{say("The exit “direct”")}</h2>
@@ -73,10 +76,17 @@ export function Direct({ isAllowed }: { isAllowed: boolean }) {
             : "It is not offered: it leads outside every tunnel, so it is a hole in the kill switch. The command allows it.",
         )}
       </p>
-      <OnGateway
-        commands={[`sudo portcullis direct ${isAllowed ? "off" : "on"}`]}
-        forOwner={isAllowed ? <Withdraw /> : <Allow />}
-      />
+      {isOwner ? (
+        isAllowed ? (
+          <Withdraw />
+        ) : (
+          <Allow />
+        )
+      ) : (
+        <OnDemand text={say("Change…")}>
+          <OnGateway commands={[`sudo portcullis direct ${isAllowed ? "off" : "on"}`]} />
+        </OnDemand>
+      )}
     </section>
   );
 }

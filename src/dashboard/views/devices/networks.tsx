@@ -19,7 +19,7 @@ export function Networks({ list }: { list: DeviceList }) {
   const meshes = useMeshes();
   const networks = inOrder(list.devices.filter((each) => isNetwork(each) && !isOfMesh(each, meshes)));
   return (
-    <section class="card networks">
+    <section class="card words line networks">
       <h2>{say("Networks behind another router")}</h2>
       <p class="quiet">
         {say(

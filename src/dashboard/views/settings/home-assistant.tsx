@@ -6,6 +6,7 @@ import { inItsWords } from "../../codes.ts";
 import { say } from "../../language.ts";
 import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { SettingButton } from "../../parts/setting-button.tsx";
 import { Told } from "../../parts/told.tsx";
@@ -99,33 +100,35 @@ function TurnOn({ command }: { command: string }) {
           "Home Assistant can show this gateway, and control it if you allow that, by the MQTT broker that it uses. The gateway needs a user there.",
         )}
       </p>
-      <Field
-        label={say("Address of the broker")}
-        hint={say("On your network, such as 192.168.1.10.")}
-        value={place}
-        onValue={setPlace}
-      />
-      <Field
-        label={say("User at the broker")}
-        hint={say("Such as portcullis.")}
-        value={name}
-        onValue={setName}
-      />
-      <OnGateway
-        commands={[
-          "cat >mqtt.password",
-          `${command} --mqtt mqtt://${user}@${broker} --mqtt-password-file "$PWD/mqtt.password"`,
-          "rm mqtt.password",
-        ]}
-        forOwner={<Connect address={`mqtt://${user}@${broker}`} />}
-      />
-      {!isOwner && (
-        <p class="quiet">
-          {say(
-            "After the first command, type the password, Enter and Ctrl+D: that keeps it out of every command history.",
-          )}
-        </p>
-      )}
+      <OnDemand text={say("Connect to a broker…")}>
+        <Field
+          label={say("Address of the broker")}
+          hint={say("On your network, such as 192.168.1.10.")}
+          value={place}
+          onValue={setPlace}
+        />
+        <Field
+          label={say("User at the broker")}
+          hint={say("Such as portcullis.")}
+          value={name}
+          onValue={setName}
+        />
+        <OnGateway
+          commands={[
+            "cat >mqtt.password",
+            `${command} --mqtt mqtt://${user}@${broker} --mqtt-password-file "$PWD/mqtt.password"`,
+            "rm mqtt.password",
+          ]}
+          forOwner={<Connect address={`mqtt://${user}@${broker}`} />}
+        />
+        {!isOwner && (
+          <p class="quiet">
+            {say(
+              "After the first command, type the password, Enter and Ctrl+D: that keeps it out of every command history.",
+            )}
+          </p>
+        )}
+      </OnDemand>
     </>
   );
 }

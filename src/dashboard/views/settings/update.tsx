@@ -6,6 +6,7 @@ import { say } from "../../language.ts";
 import { Button } from "../../parts/button.tsx";
 import { Field } from "../../parts/field.tsx";
 import { Icon } from "../../parts/icon.tsx";
+import { OnDemand } from "../../parts/on-demand.tsx";
 import { OnGateway } from "../../parts/on-gateway.tsx";
 import { Say } from "../../parts/say.tsx";
 
@@ -35,24 +36,26 @@ export function Update({ of: { version, command, upgrade } }: { of: ShownSetting
           <OnGateway commands={[command]} />
         </>
       )}
-      <Field
-        label={say("Address of a release")}
-        hint={say("The folder and its files, from whoever gave you Portcullis.")}
-        value={release}
-        onValue={setRelease}
-        fault={
-          given === "" || isPlace ? null : say("It must begin with https://, and have no spaces or quotes.")
-        }
-      />
-      <OnGateway
-        commands={[`sudo portcullis update ${place} --check`, `sudo portcullis update ${place}`]}
-        forOwner={isPlace && <Release key={place} place={place} />}
-      />
-      <p class="quiet">
-        {say(
-          "The first one verifies the signature, shows what is new and changes nothing. The second one does the same, and then asks whether to upgrade. The download goes through the tunnel, the kill switch stays in place, and open connections go on.",
-        )}
-      </p>
+      <OnDemand text={say("Look at a release…")}>
+        <Field
+          label={say("Address of a release")}
+          hint={say("The folder and its files, from whoever gave you Portcullis.")}
+          value={release}
+          onValue={setRelease}
+          fault={
+            given === "" || isPlace ? null : say("It must begin with https://, and have no spaces or quotes.")
+          }
+        />
+        <OnGateway
+          commands={[`sudo portcullis update ${place} --check`, `sudo portcullis update ${place}`]}
+          forOwner={isPlace && <Release key={place} place={place} />}
+        />
+        <p class="quiet">
+          {say(
+            "The first one verifies the signature, shows what is new and changes nothing. The second one does the same, and then asks whether to upgrade. The download goes through the tunnel, the kill switch stays in place, and open connections go on.",
+          )}
+        </p>
+      </OnDemand>
     </section>
   );
 }
