@@ -6,7 +6,7 @@ import { LanDevice } from "../rig/tools/lan-device.ts";
 import { type Carried, startStreams, streamed } from "../rig/tools/stream.ts";
 import { until } from "../rig/tools/until.ts";
 
-const further = long("the same for limits that all share, and after a restart");
+const further = long("the same for limits that all share or a network has, and after a restart");
 
 const TIMEOUT_MS = 240_000;
 const SECONDS = 5;
@@ -25,7 +25,8 @@ let other: LanDevice;
 beforeAll(async () => {
   lab = await createLab({ cards: 2 });
   [slow, other] = await Promise.all([LanDevice.plugIn(lab, 1), LanDevice.plugIn(lab, 2)]);
-  gateway = await lab.startGateway();
+  await plugGuests();
+  gateway = await lab.startGateway({ flags: ["--lan", `lan0,${GUESTS}`] });
   const { status } = await gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
   expect(status).toBe(200);
   await startStreams(lab);
@@ -33,6 +34,30 @@ beforeAll(async () => {
 }, TIMEOUT_MS);
 beforeEach(() => gateway.reset(), TIMEOUT_MS);
 afterAll(() => lab?.close(), TIMEOUT_MS);
+
+/** A network on a card of its own, with one computer. */
+const GUESTS = "guest0";
+const guest = () => ({ namespace: `${lab.sandbox.id}-guest` });
+
+async function plugGuests(): Promise<void> {
+  const { namespace } = guest();
+  const batch = async (lines: readonly string[], ...where: string[]) =>
+    expect(await lab.outside(["ip", ...where, "-batch", "-"], `${lines.join("\n")}\n`)).toMatchObject({
+      code: 0,
+    });
+  await batch([`netns add ${namespace}`]);
+  await batch(
+    [
+      `link add ${GUESTS} type veth peer name lan0 netns ${namespace}`,
+      `address add 192.168.20.1/24 dev ${GUESTS}`,
+      `link set ${GUESTS} up`,
+    ],
+    "-n",
+    lab.namespaces.gateway,
+  );
+  const inside = ["link set lo up", "address add 192.168.20.10/24 dev lan0", "link set lan0 up"];
+  await batch([...inside, "route add default via 192.168.20.1"], "-n", namespace);
+}
 
 const limit = async (rate: typeof RATE | null) =>
   expect((await gateway.api("PUT", `/api/devices/${slow.mac}`, { rate })).status).toBe(200);
@@ -60,8 +85,10 @@ function isAtMost({ bytes, ms }: Carried, megabits: number): boolean {
 /** Whether it lets so much through that it is this limit, and no outage. */
 const isNear = (carried: Carried, megabits: number) => rateOf(carried) >= megabits / 2;
 
+type Sender = Pick<LanDevice, "namespace">;
+
 async function bothWays(
-  { namespace }: LanDevice,
+  { namespace }: Sender,
   address?: string,
   seconds = SECONDS,
 ): Promise<[Carried, Carried]> {
@@ -70,16 +97,16 @@ async function bothWays(
 }
 
 /** A busy machine carries less for a while, and never more. */
-async function isSlow(address?: string, rate = RATE): Promise<void> {
+async function isSlow(address?: string, rate = RATE, device: Sender = slow): Promise<void> {
   await until(async () => {
-    const [down, up] = await bothWays(slow, address);
+    const [down, up] = await bothWays(device, address);
     expect([isAtMost(down, rate.down), isAtMost(up, rate.up), down, up]).toEqual([true, true, down, up]);
     return isNear(down, rate.down) && isNear(up, rate.up);
   });
 }
 
 /** Without a limit, it is fast sooner or later, however busy the machine is. */
-async function isFree(device: LanDevice): Promise<void> {
+async function isFree(device: Sender): Promise<void> {
   await until(async () =>
     (await bothWays(device, undefined, FREE_SECONDS)).map(rateOf).every((rate) => rate > FREE),
   );
@@ -143,7 +170,7 @@ test(
   TIMEOUT_MS,
 );
 
-const reaches = async ({ namespace }: LanDevice) =>
+const reaches = async ({ namespace }: Sender) =>
   (await lab.exec(namespace, ["ping", "-c", "1", "-W", "2", INTERNET.host4])).code === 0;
 
 further.test(
@@ -265,6 +292,89 @@ further.test(
     await until(async () => rateOf(await streamed(lab, other.namespace, "down", SECONDS)) > FREE);
     await share(null);
     await isFree(slow);
+  },
+  TIMEOUT_MS,
+);
+
+const decide = async (change: object) =>
+  expect((await gateway.api("PUT", `/api/networks/${GUESTS}`, change)).status).toBe(200);
+const usedByGuests = async (): Promise<number> => {
+  const { networks } = (await gateway.api("GET", "/api/networks")).body;
+  return networks.find((each: { interface: string }) => each.interface === GUESTS).quota.used_bytes;
+};
+
+further.test(
+  "a network has its rate, whatever its device has of its own, and the network beside it is free",
+  async () => {
+    // Positive control.
+    await isFree(guest());
+    await decide({ rate: RATE });
+    await until(async () => {
+      const [, beside] = await Promise.all([
+        isSlow(INTERNET.host4, RATE, guest()),
+        streamed(lab, other.namespace, "down", FREE_SECONDS),
+      ]);
+      return rateOf(beside) > FREE;
+    });
+    // Both hold: the lower one shows.
+    await limit(RATE);
+    await decide({ rate: { down: 1, up: 1 } });
+    await isSlow(INTERNET.host4, { down: 1, up: 1 }, guest());
+    await isSlow();
+    await decide({ rate: null });
+    await isFree(guest());
+  },
+  TIMEOUT_MS,
+);
+
+further.test(
+  "a network is blocked at the byte of its quota, over a kill and a table that is removed, and the one beside it is not",
+  async () => {
+    const { namespace } = guest();
+    const carries = async (at: string, seconds = FREE_SECONDS) =>
+      (await streamed(lab, at, "down", seconds)).bytes;
+    // Positive control.
+    await until(async () => (await carries(namespace)) > 2 * QUOTA_BYTES);
+    await decide({ quota: { megabytes: 1, every: "day" } });
+    const bytes = await carries(namespace, SECONDS);
+    expect(bytes).toBeLessThanOrEqual(QUOTA_BYTES);
+    expect(bytes).toBeGreaterThan(LEAST_PAYLOAD * QUOTA_BYTES);
+    expect([await usedByGuests(), await reaches(guest()), await reaches(other)]).toEqual([
+      QUOTA_BYTES,
+      false,
+      true,
+    ]);
+    await until(async () => (await carries(other.namespace)) > 2 * QUOTA_BYTES);
+    await gateway.kill("SIGKILL");
+    expect([await reaches(guest()), await reaches(other)]).toEqual([false, true]);
+    await gateway.restart();
+    await lab.exec(lab.namespaces.gateway, ["nft", "delete", "table", "inet", "portcullis_limits"]);
+    await until(async () => (await table()).includes("network_quotas"));
+    expect([await usedByGuests(), await reaches(guest()), await reaches(other)]).toEqual([
+      QUOTA_BYTES,
+      false,
+      true,
+    ]);
+    await decide({ quota: null });
+    expect(await reaches(guest())).toBe(true);
+  },
+  TIMEOUT_MS,
+);
+
+further.test(
+  "a schedule blocks a network until its time is over, over a kill too, and the network beside it goes on",
+  async () => {
+    // Positive control.
+    expect([await reaches(guest()), await reaches(other)]).toEqual([true, true]);
+    const minutes = { minutes: 1 };
+    const body = { network: GUESTS, exit: "blocked", once: minutes };
+    expect((await gateway.api("PUT", "/api/schedules/nights", body)).status).toBe(200);
+    expect([await reaches(guest()), await reaches(other)]).toEqual([false, true]);
+    await gateway.kill("SIGKILL");
+    expect([await reaches(guest()), await reaches(other)]).toEqual([false, true]);
+    await gateway.restart();
+    await until(async () => await reaches(guest()), TIMEOUT_MS);
+    expect((await gateway.api("GET", "/api/schedules")).body.schedules).toEqual([]);
   },
   TIMEOUT_MS,
 );
