@@ -47,6 +47,8 @@ interface Deps {
   deviceAt: DeviceAt;
   /** The interface by which a device was seen last; null if it was not. */
   linkOf: (id: DeviceId) => string | null;
+  /** The meshes that root has named. */
+  meshes?: readonly string[];
   /** Whether it is a remote device: those have a limit of their own. */
   isRemote: (id: DeviceId) => boolean;
   /** Gets the decisions before and after each change that is in force. */
@@ -220,12 +222,13 @@ export class Assignments {
 
   private networksIn(decisions: Decisions): NetworkPart[] | null {
     const links = linksIn(decisions);
+    const { meshes = [] } = this.deps;
     if (decisions.networks === null && links.length === 0) return null;
     return links.map((link) => {
       const { page, others } = decisions.networks?.get(link) ?? UNSET_NETWORK;
       const order = networkOrderIn(decisions, link);
       return {
-        ...{ interface: link, page, others },
+        ...{ interface: link, page, others, ...(meshes.includes(link) && { mesh: true }) },
         exit: order && (this.deps.inForce.of(order) as DefaultExit),
       };
     });

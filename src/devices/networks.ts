@@ -117,7 +117,7 @@ export class LanNetworks {
     this.lans = lans;
     const { current } = this.deps.assignments;
     const known = this.knownIn(current, isFirst);
-    const isOpen = areNewOpen(current) && missingIn(closableIn(current), lans).length === 0;
+    const isOpen = areNewOpen(current) && missingIn(this.closableIn(current), lans).length === 0;
     const fresh = lans.filter((lan) =>
       lan.mesh ? isNewMesh(lan, current) : !isOpen && known?.has(lan.interface) === false,
     );
@@ -149,9 +149,16 @@ export class LanNetworks {
   private withNew(fresh: readonly Lan[], decisions: Decisions): Decisions {
     const exit = asOrder([{ to: "blocked" }]);
     return fresh.reduce((all, lan) => {
-      const page = hasPageAtFirst(lan, closableIn(decisions), this.lans ?? []);
+      const page = hasPageAtFirst(lan, this.closableIn(decisions), this.lans ?? []);
       return withNetwork(all, lan.interface, { ...UNSET_NETWORK, exit, page });
     }, decisions);
+  }
+
+  private closableIn(decisions: Decisions) {
+    return [...(decisions.networks ?? [])].map(([link, { page }]) => ({
+      ...{ interface: link, page, mesh: this.deps.meshes.includes(link) },
+      exit: networkOrderIn(decisions, link),
+    }));
   }
 
   /** Null if each is known: nothing was kept before, so those that are there now are the first. */
@@ -211,13 +218,6 @@ export class LanNetworks {
 
 function isNewMesh({ interface: link, mesh }: Lan, { networks }: Decisions): boolean {
   return mesh === true && networks?.has(link) !== true;
-}
-
-function closableIn(decisions: Decisions) {
-  return [...(decisions.networks ?? [])].map(([link, { page }]) => ({
-    ...{ interface: link, page },
-    exit: networkOrderIn(decisions, link),
-  }));
 }
 
 /** What all of its devices have together, as a client gives it. */

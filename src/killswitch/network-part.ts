@@ -10,10 +10,12 @@ export interface NetworkPart {
   page: boolean;
   /** Whether packets pass between it and the other networks that have this, too. */
   others: boolean;
+  /** Whether root has named it as a mesh, which no network of the LAN can be. */
+  mesh?: boolean;
 }
 
 /** What tells whether a network is closed in any way. */
-type Closable = Pick<NetworkPart, "interface" | "page"> & { readonly exit: object | null };
+type Closable = Pick<NetworkPart, "interface" | "page" | "mesh"> & { readonly exit: object | null };
 
 /**
  * What the networks of the LAN have that the home has not. Null if nobody has looked at its networks yet. A mesh has
@@ -38,10 +40,15 @@ function newNetwork(lan: Lan, known: readonly NetworkPart[], lans: readonly Lan[
   return { interface: lan.interface, exit: { to: "blocked" }, page, others: false };
 }
 
-/** The networks with an exit of their own, or without the page, that are gone. Each may return under another name. */
+/**
+ * The networks with an exit of their own, or without the page, that are gone. Each may return under another name; a mesh
+ * only as a mesh, which is blocked as long as it is new.
+ */
 export function missingIn<Known extends Closable>(known: readonly Known[], lans: readonly Lan[]): Known[] {
   const isThere = (link: string) => lans.some((lan) => lan.interface === link);
-  return known.filter(({ interface: link, exit, page }) => (exit !== null || !page) && !isThere(link));
+  return known.filter(
+    ({ interface: link, exit, page, mesh }) => !mesh && (exit !== null || !page) && !isThere(link),
+  );
 }
 
 /** Not if it may be one that has no page, unless it would be closed to the whole home. */

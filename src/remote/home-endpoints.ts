@@ -5,7 +5,8 @@ import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Host } from "../system/host.ts";
 import { Resolver } from "../tunnel/resolver.ts";
 import type { SavedState } from "../tunnel/saved-state.ts";
-import type { InterfacePeer, Peer } from "../wireguard/interface.ts";
+import type { Peer } from "../wireguard/interface.ts";
+import type { HeardPeer } from "./handshakes.ts";
 import type { LinkedHome } from "./home-record.ts";
 
 interface Deps {
@@ -43,7 +44,7 @@ export class HomeEndpoints {
   }
 
   /** Looks for those that are silent; returns the peers that are elsewhere now. */
-  async look(homes: readonly LinkedHome[], peers: readonly InterfacePeer[]): Promise<Peer[]> {
+  async look(homes: readonly LinkedHome[], peers: readonly HeardPeer[]): Promise<Peer[]> {
     const moved: Peer[] = [];
     for (const name of this.found.keys())
       if (homes.every(({ endpoint }) => endpoint?.host !== name)) this.found.delete(name);
@@ -57,11 +58,12 @@ export class HomeEndpoints {
     return moved;
   }
 
-  private isDue({ endpoint }: LinkedHome, { latestHandshake }: InterfacePeer): boolean {
+  private isDue({ endpoint }: LinkedHome, { heardAt }: HeardPeer): boolean {
     const { host } = this.deps;
     if (endpoint === null || parseAddress(endpoint.host) !== null) return false;
     const last = this.found.get(endpoint.host)?.at ?? Number.NEGATIVE_INFINITY;
-    return host.now() - latestHandshake > SILENT_MS && host.monotonic() - last > AGAIN_MS;
+    const now = host.monotonic();
+    return now - (heardAt ?? Number.NEGATIVE_INFINITY) > SILENT_MS && now - last > AGAIN_MS;
   }
 
   private async lookUp({ endpoint }: LinkedHome): Promise<Address | null> {

@@ -25,7 +25,8 @@ const StoredHome = objectOf({
   /** How it would leave here: the address that is kept free for it, and its key. Null if it could not call. */
   exit: Type.Union([
     objectOf({
-      id: Type.String({ pattern: REMOTE_ID }),
+      // Null from a build of 29 November, in which only one side knew it: then there is no exit.
+      id: Type.Union([Type.String({ pattern: REMOTE_ID }), Type.Null()]),
       public_key: Type.Union([Type.String(), Type.Null()]),
     }),
     Type.Null(),
@@ -35,7 +36,8 @@ const StoredHome = objectOf({
 });
 
 /** Another home, whose gateway is a peer of the interface of remote devices. */
-export type Home = Omit<Static<typeof StoredHome>, "prefixes" | "devices"> & {
+export type Home = Omit<Static<typeof StoredHome>, "exit" | "prefixes" | "devices"> & {
+  exit: { id: string; public_key: string | null } | null;
   prefixes: readonly Prefix[];
   devices: readonly Mac[];
 };
@@ -86,5 +88,6 @@ function homeIn(kept: Static<typeof StoredHome>): Home[] {
   const prefixes = homePrefixesIn(kept.prefixes);
   const hasKeys = [public_key, exit?.public_key ?? null].every((key) => key === null || isKey(key));
   if (!hasKeys || !isCallable(endpoint) || prefixes === null || prefixes.some(isWide)) return [];
-  return [{ ...kept, prefixes, devices: kept.devices.flatMap((each) => parseMac(each) ?? []) }];
+  const known = exit === null || exit.id === null ? null : { ...exit, id: exit.id };
+  return [{ ...kept, exit: known, prefixes, devices: kept.devices.flatMap((each) => parseMac(each) ?? []) }];
 }

@@ -12,10 +12,10 @@ import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
 import type { Tunnels } from "../tunnel/tunnels.ts";
 import { formatEndpoint } from "../wireguard/config-text.ts";
-import type { InterfacePeer } from "../wireguard/interface.ts";
 import type { Admissions } from "./admissions.ts";
 import type { Decided, RemoteDevices } from "./devices.ts";
 import type { Endpoint } from "./endpoint.ts";
+import type { HeardPeer } from "./handshakes.ts";
 import {
   formatCode,
   type HomeCode,
@@ -43,7 +43,7 @@ interface Deps {
   catalogue: Pick<Catalogue, "addCustom" | "remove" | "server">;
   tunnels: Pick<Tunnels, "assertNoClash" | "using">;
   /** As WireGuard knows them. */
-  peers: () => Promise<readonly InterfacePeer[]>;
+  peers: () => Promise<readonly HeardPeer[]>;
   /** Changes run one after another; each resolves once it is saved and in force. */
   change: (edit: (decided: Decided) => Decided) => Promise<void>;
   /** The gateway's own name, as the other home is told it. */
@@ -306,12 +306,13 @@ export class Homes {
     return found;
   }
 
-  private rowOf(home: Home, peers: readonly InterfacePeer[]): HomeLink {
+  private rowOf(home: Home, peers: readonly HeardPeer[]): HomeLink {
     const peer = peers.find(({ publicKey }) => publicKey === home.public_key);
     const { name, public_key, endpoint, prefixes, offered } = home;
     const heard = peer?.latestHandshake ?? 0;
     const { devices, host, remote } = this.deps;
-    const isAlive = heard > 0 && host.now() - heard < ALIVE_MS;
+    const heardAt = peer?.heardAt ?? Number.NEGATIVE_INFINITY;
+    const isAlive = host.monotonic() - heardAt < ALIVE_MS;
     return {
       name,
       state: public_key === null ? "waiting" : isAlive ? "up" : "down",

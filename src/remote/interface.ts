@@ -5,8 +5,9 @@ import { type Reason, reasonOf } from "../base/reason.ts";
 import type { KillSwitch } from "../killswitch/killswitch.ts";
 import type { Store } from "../store/store.ts";
 import type { Host } from "../system/host.ts";
-import type { InterfacePeer, Peer } from "../wireguard/interface.ts";
+import type { Peer } from "../wireguard/interface.ts";
 import type { RemoteDevices, RemoteEvents } from "./devices.ts";
+import { Handshakes, type HeardPeer } from "./handshakes.ts";
 import { type HomeEndpoints, homePeer } from "./home-endpoints.ts";
 import { linkedIn } from "./home-record.ts";
 import { RemoteLink, type WantedLink } from "./link.ts";
@@ -30,12 +31,14 @@ interface Deps {
 /** Keeps the interface as it was decided, and notes which devices were heard. */
 export class RemoteInterface {
   private readonly link: RemoteLink;
+  private readonly handshakes: Handshakes;
   /** Why the interface is not as it should be, or null. */
   fault: Reason | null = null;
   /** Whether what the kernel reports is a change of this process. */
   private isSettling = false;
 
   constructor(private readonly deps: Deps) {
+    this.handshakes = new Handshakes(deps.host);
     this.link = new RemoteLink(deps.host, deps.userspace, deps.remote.link);
     deps.events.subscribe(
       "remote_asked",
@@ -63,11 +66,13 @@ export class RemoteInterface {
   }
 
   /** The devices as WireGuard knows them, noting when each was heard; empty while remote access is off. */
-  async peers(): Promise<readonly InterfacePeer[]> {
+  async peers(): Promise<readonly HeardPeer[]> {
     const peers = this.deps.remote.access?.on === true ? await this.link.peers() : [];
     // Without an answer, what was heard before still holds.
-    if (peers !== null) this.hear(peers);
-    return peers ?? [];
+    if (peers === null) return [];
+    const heard = this.handshakes.take(peers);
+    this.hear(heard);
+    return heard;
   }
 
   /** Leads a peer to another endpoint. */
@@ -106,13 +111,12 @@ export class RemoteInterface {
     };
   }
 
-  private hear(peers: readonly InterfacePeer[]): void {
-    const { remote, host } = this.deps;
-    const since = host.now() - host.monotonic();
+  private hear(peers: readonly HeardPeer[]): void {
+    const { remote } = this.deps;
     remote.heard = new Map(
       remote.peers.flatMap(({ id, public_key }) => {
-        const { latestHandshake = 0 } = peers.find(({ publicKey }) => publicKey === public_key) ?? {};
-        return latestHandshake === 0 ? [] : [[id, latestHandshake - since] as const];
+        const at = peers.find(({ publicKey }) => publicKey === public_key)?.heardAt ?? null;
+        return at === null ? [] : [[id, at] as const];
       }),
     );
   }

@@ -148,6 +148,15 @@ describe("a network that appears", () => {
     expect(world.networks).toEqual(["lan0 main", "mesh0 blocked"]);
   });
 
+  test("is as the home while only a mesh is away, which it cannot be, and blocked while a card is", async () => {
+    await world.see(HOME, MESH);
+    await world.see(HOME, GUESTS);
+    expect(world.networks).toEqual(["eth0.20 main", "lan0 main", "mesh0 blocked"]);
+    await world.devices.networks.set("eth0.20", { exit: "blocked" });
+    await world.see(HOME, lan("eth0.30", "192.168.30.0/24"));
+    expect(world.networks).toContain("eth0.30 blocked");
+  });
+
   test("stays blocked while it cannot be saved, and is told once it is", async () => {
     await world.devices.setDefaultExit("amsterdam");
     const { write } = world.store;

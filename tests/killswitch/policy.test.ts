@@ -149,6 +149,8 @@ describe("the policy of a home with networks", () => {
     expect(newWith("eth0.20", { exit: { to: "blocked" } })).toEqual({ ...blocked, page: true });
     expect(newWith("eth0.20", { page: false })).toEqual({ ...blocked, page: false });
     expect(newWith("eth0.20", {})).toBeUndefined();
+    // No card can be a mesh.
+    expect(newWith("mesh0", { exit: { to: "blocked" }, page: false, mesh: true })).toBeUndefined();
     // Then nobody could use it.
     const alone = withNetworks([{ ...known, page: false, interface: "eth0.20" }]).networks;
     expect(alone?.map(({ exit, page }) => ({ exit, page }))).toEqual(

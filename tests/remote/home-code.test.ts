@@ -64,6 +64,9 @@ test("a link is kept as it was written; one that is not whole is left out, and n
     { ...HOME, name: "host", public_key: generateKeyPair().publicKey, endpoint: { host: "a b", port: 1 } },
   ];
   expect(HOMES.parse(JSON.stringify([HOME, ...odd]))).toEqual([HOME]);
+  // As a former build has kept it: without the address there is no exit.
+  const former = { ...HOME, exit: { id: null, public_key: HOME.public_key } };
+  expect(HOMES.parse(JSON.stringify([former]))).toEqual([{ ...HOME, exit: null }]);
 });
 
 test("a restore brings no second home with addresses of the first, which would reach what that may", () => {

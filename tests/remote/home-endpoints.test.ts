@@ -16,7 +16,7 @@ test("no address is kept for a name that no link has any more", async () => {
     public_key: generateKeyPair().publicKey,
     ...{ endpoint: { host: "cabin.example.org", port: 51_820 }, prefixes: [] },
   } as unknown as LinkedHome;
-  const peers = [{ publicKey: home.public_key, latestHandshake: 0 }] as never;
+  const peers = [{ publicKey: home.public_key, heardAt: null }] as never;
   expect(await endpoints.look([home], peers)).toHaveLength(1);
   expect(String(endpoints.addressOf(home))).toBe("192.0.2.7");
   await endpoints.look([], peers);
