@@ -104,9 +104,12 @@ for (const { code } of LANGUAGES)
     `${code}: axe-core finds nothing in any dialog that a button opens, in light on a phone and in dark on a desk`,
     async () => {
       const tab = await rig.browser.open(PAGE, undefined, before(code));
-      // Home has its own buttons once the status is known, and those of the picture once its script is there.
+      // Home has its own buttons once the status is known; its picture and a device's dialog have a script of their own.
       await tab.page.waitForSelector(".state-buttons button");
       await tab.page.waitForSelector(".picture button");
+      await tab.page.evaluate(`document.querySelector(".picture button").click()`);
+      await tab.shows("dialog[open]", "Camera");
+      await tab.page.evaluate(CLOSE);
       const titles: string[] = [];
       for (const [view, title] of Object.entries(VIEWS))
         titles.push(...(await dialogsOf(tab, code, view, title)));
