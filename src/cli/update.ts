@@ -59,7 +59,7 @@ export async function updateProgram(
 async function answersRoot(stateDir: string, withinMs: number): Promise<boolean> {
   const late = performance.now() + withinMs;
   for (;;) {
-    if ((await askOperator(stateDir, "killswitch", null).catch(() => null)) !== null) return true;
+    if ((await askOperator(stateDir, "direct", null).catch(() => null)) !== null) return true;
     if (performance.now() >= late) return false;
     await Bun.sleep(ASK_AGAIN_MS);
   }

@@ -22,9 +22,9 @@ export async function removeShelf(folder: string): Promise<void> {
 
 /**
  * What starts a disk's Debian as processes of this machine's kernel, in namespaces of its own: a boot takes seconds where
- * QEMU needs minutes. There is no firmware, no initial file system and no kernel of the image; the kernel's own settings, its
- * clock and its modules are not touched. The cables are those that appear as `names`, and the
- * machine believes that it was turned on so many minutes ago.
+ * QEMU needs minutes. There is no firmware, no initial file system and no kernel of the image; this machine's settings, clock
+ * and modules are not touched. The cables are those that appear as `names`. The machine believes that it was turned on so many
+ * minutes ago.
  */
 export function containedMachine(
   disk: string,
@@ -32,31 +32,22 @@ export function containedMachine(
   credentials: string,
   age_min: number,
 ): string[] {
-  const apart = ["--net", "--mount", "--pid", "--fork", "--uts", "--ipc", "--cgroup"];
   // What has passed since this machine's own power-on would count as the machine's.
   const since_s = Number.parseInt(readFileSync("/proc/uptime", "utf8"), 10);
   const age = ["--time", "--boottime", `${60 * age_min - since_s}`];
-  const flags = [...apart, ...age, "--kill-child", "--propagation", "private"];
-  // It ends with the test, however that ends.
-  return [
-    "setpriv",
-    "--pdeathsig=KILL",
-    "unshare",
-    ...flags,
-    "sh",
-    "-euc",
-    START,
-    "-",
-    disk,
-    credentials,
-    ...names,
-  ];
+  return [...ENDS_WITH_THE_TEST, ...APART, ...age, "sh", "-euc", START, "-", disk, credentials, ...names];
 }
+
+const ENDS_WITH_THE_TEST = ["setpriv", "--pdeathsig=KILL"];
+const APART = [
+  ...["unshare", "--net", "--mount", "--pid", "--fork", "--uts", "--ipc", "--cgroup"],
+  ...["--kill-child", "--propagation", "private"],
+];
 
 /** Nothing of these may reach this machine: its sysctls, its clock, its devices, its swap. */
 const NOT_HERE = [
   ...["systemd-sysctl", "systemd-timesyncd", "systemd-modules-load", "systemd-binfmt", "systemd-udevd"],
-  ...["systemd-udev-trigger", "systemd-logind", "portcullis-clock", "e2scrub_reap"],
+  ...["systemd-udev-trigger", "portcullis-clock", "e2scrub_reap"],
 ];
 
 const START = `
@@ -80,7 +71,9 @@ cd /mnt/root
 echo "\${loop}p2 / ext4 rw,noatime 0 1" >etc/fstab
 rm -f etc/systemd/zram-generator.conf
 for unit in ${NOT_HERE.join(" ")}; do ln -sf /dev/null "etc/systemd/system/$unit.service"; done
+# WireGuard as a program, as far as this kernel has none; its other modules are loaded, or part of it.
 cp /usr/bin/wireguard-go usr/bin/
+mkdir -p "usr/lib/modules/$(uname -r)"
 mount -t proc proc proc
 mount -t sysfs -o ro sys sys
 mount -t cgroup2 cgroup sys/fs/cgroup

@@ -19,9 +19,6 @@ import {
 } from "./stage.ts";
 import { BROKEN, NEWER, OLDER, RELEASE } from "./way.ts";
 
-/** HTTP status. */
-const TOO_MANY = 429;
-
 beforeAll(openStage, PATIENCE_MS);
 afterAll(closeStage, PATIENCE_MS);
 
@@ -53,7 +50,8 @@ test(
     ]);
     expect([code, stderr]).toEqual([0, expect.anything()]);
     await guest.shell("systemctl set-environment NODE_EXTRA_CA_CERTS=/root/certificate.pem");
-    console.log(await guest.shell(`dpkg --install /root/portcullis_${OLDER}_*.deb 2>&1`));
+    const said = await guest.shell(`dpkg --install /root/portcullis_${OLDER}_*.deb 2>&1`);
+    expect(said).not.toContain("is not complete");
     await healthy();
     const [{ customBody }] = lab.sandbox.servers;
     expect(await ask("POST", "custom/add", customBody)).toEqual({ success: true });
@@ -116,9 +114,9 @@ test(
     expect(await guest.shell("journalctl --no-pager; ps -e -o args")).not.toContain("very secret");
     await changed();
     expect(await ask("PUT", "owner/settings", { mqtt: "" })).toEqual({ success: true });
-    expect((await ask("PUT", "owner/settings", { mqtt: "" })).code ?? TOO_MANY).toBe(TOO_MANY);
     await changed();
-    await guest.until("the former settings", async () => !(await environment()).includes("mqtt://"));
+    expect(await environment()).toContain("PORTCULLIS_MQTT=\n");
+    await healthy();
     expect(await guest.shell("grep -rls 'very secret' /etc/portcullis /var/lib/portcullis || true")).toBe("");
     await tunnelCarries();
     expect(await clean(sniffer)).toEqual([]);
@@ -198,5 +196,5 @@ async function mainPid(): Promise<string> {
 /** What owners have done, the latest last. */
 async function told(): Promise<{ args: { what: string; release?: string } }[]> {
   const { events } = await ask("GET", "events");
-  return events.filter(({ code }: { code?: string }) => code === "owner_acted").toReversed();
+  return events.filter(({ code }: { code?: string }) => code === "owner_acted");
 }
