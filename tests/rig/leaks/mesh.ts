@@ -42,8 +42,11 @@ const TRANSITIONS: readonly Transition<Meshed>[] = [
         await home.gateway.api("PUT", home.pathOf(home.phone), { exit: "direct" }),
       ];
       assert.deepEqual(
-        answers.map(({ status }) => status),
-        [400, 400],
+        answers.map(({ status, body }) => [status, body.error.split(", ")[0]]),
+        [
+          [400, "exit: direct cannot be the default exit of a network"],
+          [400, "exit: direct is for single devices"],
+        ],
       );
       assert.equal((await home.gateway.operate("direct", "off")).code, 0);
     },
