@@ -29,6 +29,10 @@ test.each([
   ["a number", "expect(4).toBeGreaterThan(50);"],
   ["a number, after leaks", "const leaks: string[] = [];\nexpect(leaks).toEqual([]);\nexpect(4).toBe(5);"],
   ["an error", 'throw new Error("it was too late");'],
+  [
+    "what a row says beside its leaks",
+    'const leaksNothing = (row: { leaks: string[]; failure: string }) => {\n  expect(row).toMatchObject({ leaks: [] });\n  expect(row.failure).toBeNull();\n};\nleaksNothing({ leaks: [], failure: "still not so" });',
+  ],
   ["a claim of a story", 'throw new Error("it does not hold that nothing leaks", { cause: "too late" });'],
 ])("the name of a test is no leak, if what it found is %s", (_, body) => {
   expect(isLeak("both judges see leaks", body)).toBe(false);

@@ -14,7 +14,10 @@ for (const scenario of [...FRESH_SCENARIOS, ATTACKERS_MEET_NO_DEFENCE]) {
     `in labs of their own, with each number of network cards: ${scenario.name}`,
     async () => {
       const rows = await Promise.all(scenario.cards.map((cards) => playFresh(scenario, cards)));
-      for (const row of rows) expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0, failure: null });
+      for (const row of rows) {
+        expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0 });
+        expect(row.failure).toBeNull();
+      }
     },
     TIMEOUT_MS,
   );

@@ -39,6 +39,8 @@ export function playedWith(cards: NetworkCards, scenarios: readonly Scenario[]):
 
 export async function leaksNothing(stage: Stage, scenario: Scenario): Promise<void> {
   const row = await stage.play(scenario);
-  expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0, failure: null });
+  // Apart, because a failure that is none of these may be one of a busy machine, and is played again.
+  expect(row).toMatchObject({ leaked: 0, leaks: [], missed: 0 });
+  expect(row.failure).toBeNull();
   expect(row.sent).toBeGreaterThan(20);
 }
