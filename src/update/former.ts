@@ -1,5 +1,5 @@
-import { cpSync, existsSync, lstatSync, mkdirSync, writeFileSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
+import { basename, join } from "node:path";
 import type { Host } from "../system/host.ts";
 import type { Running } from "./archive.ts";
 
@@ -19,7 +19,8 @@ export async function keepFormer(
   switch (kind) {
     case "archive": {
       const copy = join(folder, "former");
-      cpSync(program, copy);
+      copyFileSync(program, copy);
+      chmodSync(copy, 0o700);
       return [copy, "install", "--yes"];
     }
     case "package": {
@@ -32,23 +33,28 @@ export async function keepFormer(
 }
 
 async function repack(host: Pick<Host, "run">, folder: string, file: string): Promise<void> {
-  mkdirSync(join(folder, "DEBIAN"), { recursive: true, mode: 0o755 });
   const ask = async (what: string) => (await host.run(["dpkg-query", what, "portcullis"])).split("\n");
-  // Documentation may be left out, as dpkg.cfg(5) has it.
-  const isFile = (path: string) => path.startsWith("/") && existsSync(path) && !lstatSync(path).isDirectory();
-  for (const path of (await ask("--listfiles")).filter(isFile)) take(path, join(folder, path));
-  const scripts = (await ask("--control-path")).filter(isFile);
-  for (const path of scripts) take(path, join(folder, "DEBIAN", basename(path).replace(/^portcullis\./, "")));
   const control = (await ask("--status")).join("\n").replace(/^(Status|Conffiles): ?.*\n(?: .*\n)*/gm, "");
-  writeFileSync(join(folder, "DEBIAN/control"), control, { mode: 0o644 });
-  // The other ways take a Raspberry Pi a minute, and none takes a third of its memory.
+  // Documentation may be left out, as dpkg.cfg(5) has it.
+  const isThere = (path: string) => path.startsWith("/") && existsSync(path);
+  // Folders come before what is in them.
+  for (const path of (await ask("--listfiles")).filter(isThere)) take(path, join(folder, path));
+  const meta = join(folder, "DEBIAN");
+  mkdirSync(meta, { recursive: true });
+  chmodSync(meta, 0o755);
+  for (const path of (await ask("--control-path")).filter(isThere))
+    take(path, join(meta, basename(path).replace(/^portcullis\./, "")));
+  writeFileSync(join(meta, "control"), control);
+  // Other ways to pack take a Raspberry Pi a minute, or a third of its memory.
   await host.run(["dpkg-deb", "-Zgzip", "-z1", "--root-owner-group", "--build", folder, file], {
     timeoutMs: PACKING_MS,
   });
 }
 
-/** With its mode and times. */
+/** With its mode: what this program makes, only root may read, but everyone reads what is installed. */
 function take(from: string, to: string): void {
-  mkdirSync(dirname(to), { recursive: true, mode: 0o755 });
-  cpSync(from, to, { preserveTimestamps: true, verbatimSymlinks: true });
+  const found = statSync(from);
+  if (found.isDirectory()) mkdirSync(to, { recursive: true });
+  else copyFileSync(from, to);
+  chmodSync(to, found.mode);
 }

@@ -10,7 +10,7 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Host } from "../../src/system/host.ts";
 import { LinuxHost } from "../../src/system/linux.ts";
 import { SETUP_NOTES } from "../../src/system/setup.ts";
@@ -388,13 +388,15 @@ test("a package is kept as it is installed: with its files, its scripts and what
   writeFileSync(join(database, "status"), INSTALLED);
   writeFileSync(
     join(database, "info/portcullis.list"),
-    `/.\n${installed}\n/usr/share/doc/portcullis/excluded\n`,
+    `/.\n${dirname(dirname(installed))}\n${dirname(installed)}\n${installed}\n/usr/share/doc/portcullis/excluded\n`,
   );
   writeFileSync(join(database, "info/portcullis.postinst"), "#!/bin/sh\n", { mode: 0o755 });
   const inDatabase = (argv: readonly string[]) =>
     argv[0] === "dpkg-query" ? ["dpkg-query", "--admindir", database, ...argv.slice(1)] : argv;
   const there: Pick<Host, "run"> = { run: (argv, options) => host.run(inDatabase(argv), options) };
-  const command = await keepFormer(there, "package", installed, folder);
+  // The program's own.
+  const umask = process.umask(0o077);
+  const command = await keepFormer(there, "package", installed, folder).finally(() => process.umask(umask));
   const file = command.at(-1) ?? "";
   expect(command).toEqual([
     "env",
@@ -409,6 +411,12 @@ test("a package is kept as it is installed: with its files, its scripts and what
   );
   run(["dpkg-deb", "--raw-extract", file, join(folder, "unpacked")]);
   expect(run([join(folder, "unpacked", installed), "--version"])).toBe("portcullis 9.0.0\n");
+  const [top = ""] = run(["dpkg-deb", "--contents", file]).split("\n");
+  const [program = ""] = run(["dpkg-deb", "--contents", file]).split("\n").slice(-2);
+  expect([top, program]).toEqual([
+    expect.stringMatching(/^drwxr-xr-x root\/root .* \.\/$/),
+    expect.stringMatching(/^-rwxr-xr-x root\/root .*\/installed$/),
+  ]);
   expect(readdirSync(join(folder, "unpacked/DEBIAN")).toSorted()).toEqual(["control", "postinst"]);
 });
 
