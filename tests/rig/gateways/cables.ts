@@ -1,7 +1,7 @@
 import { addressesOf } from "../../../src/sandbox/addresses.ts";
 import { LAN, UPLINK } from "../../../src/sandbox/topology.ts";
 import type { Side } from "../leaks/intruder.ts";
-import type { Lab } from "../tools/lab.ts";
+import type { Lab, Ran } from "../tools/lab.ts";
 import { until } from "../tools/until.ts";
 import type { Gateway } from "./gateway.ts";
 
@@ -17,31 +17,39 @@ const ANSWERS_WITHIN_MS = 600_000;
 /** The cards take the place of the lab's own gateway. Returns what gives them back. */
 export async function plugIn(lab: Lab, { lan, uplink }: Cables): Promise<() => Promise<void>> {
   const { client, switch: home } = lab.namespaces;
-  const ip = async (namespace: string, ...words: string[]) => {
-    const { code, stderr } = await lab.exec(namespace, ["ip", ...words]);
-    if (code !== 0) throw new Error(`ip ${words.join(" ")}: ${stderr}`);
+  const moved: (() => Promise<void>)[] = [];
+  const giveBack = async () => {
+    for (const back of moved) await back();
   };
-  const move = async (card: string, namespace: string, name: string) => {
-    await ip(namespace, "link", "del", name);
-    const { code, stderr } = await lab.outside(["ip", "link", "set", card, "netns", namespace, "name", name]);
-    if (code !== 0) throw new Error(`${card}: ${stderr}`);
-  };
-  const giveBack = async (card: string, namespace: string, name: string) => {
-    await ip(namespace, "link", "set", name, "down");
-    await ip(namespace, "link", "set", name, "netns", `${process.pid}`, "name", card);
-  };
-  await move(lan, client, "lan0");
-  await move(uplink, home, "gateway");
-  const [, addresses = ""] = addressesOf(lab.sandbox).find(([name]) => name === client) ?? [];
-  // The card keeps its own MAC address.
-  const lines = addresses.split("\n").filter((line) => !line.startsWith("link set lan0 address"));
-  const { stderr } = await lab.exec(client, ["ip", "-batch", "-"], lines.join("\n"));
-  if (stderr !== "") throw new Error(stderr);
-  await ip(home, "link", "set", "gateway", "master", "switch", "up");
+  try {
+    moved.push(await move(lab, lan, client, "lan0"));
+    moved.push(await move(lab, uplink, home, "gateway"));
+    const [, addresses = ""] = addressesOf(lab.sandbox).find(([name]) => name === client) ?? [];
+    // The card keeps its own MAC address.
+    const lines = addresses.split("\n").filter((line) => !line.startsWith("link set lan0 address"));
+    await succeeds(lab.exec(client, ["ip", "-batch", "-"], lines.join("\n")));
+    await succeeds(lab.exec(home, ["ip", "link", "set", "gateway", "master", "switch", "up"]));
+  } catch (error) {
+    await giveBack();
+    throw error;
+  }
+  return giveBack;
+}
+
+/** Into a namespace, in the place of a link there. Returns what moves it back. */
+async function move(lab: Lab, card: string, namespace: string, name: string): Promise<() => Promise<void>> {
+  await succeeds(lab.exec(namespace, ["ip", "link", "del", name]));
+  await succeeds(lab.outside(["ip", "link", "set", card, "netns", namespace, "name", name]));
   return async () => {
-    await giveBack(lan, client, "lan0");
-    await giveBack(uplink, home, "gateway");
+    const own = ["netns", `${process.pid}`, "name", card];
+    await succeeds(lab.exec(namespace, ["ip", "link", "set", name, "down"]));
+    await succeeds(lab.exec(namespace, ["ip", "link", "set", name, ...own]));
   };
+}
+
+async function succeeds(ran: Promise<Ran>): Promise<void> {
+  const { code, stderr } = await ran;
+  if (code !== 0) throw new Error(stderr);
 }
 
 /** Returns once both cards of the gateway are known. */

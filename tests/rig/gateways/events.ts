@@ -1,4 +1,4 @@
-import { ROUTER } from "../../../src/sandbox/topology.ts";
+import { ROUTER, VPN_PORT } from "../../../src/sandbox/topology.ts";
 import { reachFlow } from "../leaks/intruder.ts";
 import { questions } from "../leaks/questions.ts";
 import { answersToStrangers } from "../leaks/strangers.ts";
@@ -10,6 +10,11 @@ const ROUTES_BACK = `
   cat /sys/class/net/$UPLINK/carrier
   ip route replace default via $ROUTER4 dev $UPLINK
   ip -6 route replace default via $ROUTER6 dev $UPLINK`;
+
+const SILENT = `table inet silent {
+  chain incoming { type filter hook input priority filter; udp dport ${VPN_PORT} drop; }
+}
+`;
 
 /** In the order of the table's rows. */
 export const EVENTS: readonly Event[] = [
@@ -36,6 +41,15 @@ export const EVENTS: readonly Event[] = [
     run: async (trial) => {
       await trial.disconnects();
       await trial.connects(0, "IPv4 alone");
+    },
+  },
+  {
+    name: "the server falls silent",
+    from: "connected",
+    isOutside: true,
+    run: async ({ lab }) => {
+      const { stderr } = await lab.exec(lab.namespaces.vpn1, ["nft", "-f", "-"], SILENT);
+      if (stderr !== "") throw new Error(stderr);
     },
   },
   {
