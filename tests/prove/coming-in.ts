@@ -4,7 +4,7 @@ import { hasExit, isIn } from "./exits.ts";
 import { type Family, isOneOf, isProtocol, isState, type Packet, TCP, UDP } from "./packet.ts";
 import { isPermittedIn, isToRemoteSocket } from "./permitted.ts";
 import { asked, clientsOf, isInside, lanNames, type Question } from "./question.ts";
-import { both, either, FALSE, no, same, type Term, TRUE } from "./terms.ts";
+import { both, either, FALSE, no, same, type Term, TRUE, within } from "./terms.ts";
 import type { Walks } from "./walks.ts";
 
 // The questions about what comes from outside.
@@ -83,9 +83,11 @@ export function comesIn(walks: Walks, policy: Policy, family: Family): Question[
       );
     }),
   );
+  // Back into the same tunnel: of states only.
+  const ofState = walks.machine.earlier === null;
   const across = outside.flatMap((from) =>
     outside
-      .filter((to) => to !== from || from === uplink)
+      .filter((to) => to !== from || from === uplink || ofState)
       .map((to) => asked("e", `${from} > ${to}`, walks.forwarded(family, from, to), TRUE)),
   );
   return [
@@ -96,7 +98,7 @@ export function comesIn(walks: Walks, policy: Policy, family: Family): Question[
   ];
 }
 
-/** Without the firewall, nothing that comes from outside reaches a device at all. */
+/** Without the firewall, nothing that comes from outside reaches a device at all, or leaves again but on its cable. */
 export function comesInUnmarked(walks: Walks, policy: Policy, family: Family): Question[] {
   const [inside, lans] = [clientsOf(policy), lanNames(policy)];
   const tunnels = [...new Set(policy.endpoints.map((each) => each.interface))];
@@ -109,6 +111,13 @@ export function comesInUnmarked(walks: Walks, policy: Policy, family: Family): Q
   return [
     ...outside.flatMap((from) =>
       inside.map((to) => asked("e", `${from} > ${to}`, walks.forwarded(family, from, to), TRUE)),
+    ),
+    ...outside.flatMap((from) =>
+      outside.map((to) => {
+        const walk = walks.forwarded(family, from, to);
+        const isNear = family === 6 && from === to ? within(walk.packet.dst, 0xfe80n << 112n, 10) : FALSE;
+        return asked("e", `${from} > ${to}`, walk, no(isNear));
+      }),
     ),
     ...links.flatMap((from) =>
       lans.map((to) => {

@@ -1,4 +1,5 @@
 import { expect, test } from "bun:test";
+import type { Policy } from "../../src/killswitch/policy.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { sortSample } from "./sample.ts";
 import type { Sort, Sorted } from "./sorting.ts";
@@ -28,10 +29,9 @@ test.each<[Sort, "fails" | "passes"]>([
   expect(holes).toBe(outcome === "fails" ? Number(total) : 0);
 });
 
-test("no property names what goes from the uplink into a tunnel, or from one tunnel into another", () => {
-  const { connected } = POLICIES;
-  expect(propertyOf(connected, { iif: "up0", oif: "wg0" })).toBeNull();
-  expect(propertyOf(connected, { iif: "wg0", oif: "up0" })).toBeNull();
-  expect(propertyOf(connected, { iif: "wg0", oif: "wg1" })).toBeNull();
-  expect(propertyOf(connected, { iif: "lan0", oif: "wg0" })).toBe("b");
+test("no property names what goes from the uplink's cable to another LAN", () => {
+  const oneCard = POLICIES["one-armed-connected"];
+  expect(propertyOf(oneCard, { iif: "eth0", oif: "wg0" })).toBe("b");
+  const two = { ...oneCard, lans: [...oneCard.lans, { ...oneCard.lans[0], interface: "lan1" }] };
+  expect(propertyOf(two as Policy, { iif: "eth0", oif: "lan1" })).toBeNull();
 });
