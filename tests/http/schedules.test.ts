@@ -124,7 +124,7 @@ test.each<[object, number, string]>([
   [
     { tunnel: "main", time: "04:00" },
     400,
-    "unknown field time: the known ones are tunnel, device, exit, rate, quota, shared_rate, shared_quota, at, until, every_hours, once, days",
+    "unknown field time: the known ones are tunnel, device, network, exit, rate, quota, shared_rate, shared_quota, at, until, every_hours, once, days",
   ],
 ])("PUT %j is refused with %i", async (body, status, error) => {
   expect(await put("one", body)).toEqual({ status, text: JSON.stringify({ success: false, error }) });
