@@ -412,7 +412,7 @@ describe("a quota by time", () => {
     world.obey = () => Promise.reject(new GatewayError("kernel_refused", "nft failed"));
     await world.until("2026-11-22T18:05");
     expect(world.schedules.list().schedules.map(({ error }) => error)).toEqual(["nft failed", "nft failed"]);
-    expect(world.alerts.map((each) => each.split("failed: ", 2)[1]).toSorted()).toEqual([
+    expect(world.alerts.map((each) => each.split(" failed: ", 2)[1]).toSorted()).toEqual([
       `${TV} keeps its quota: nft failed.`,
       "the shared quota stays: nft failed.",
     ]);
