@@ -222,8 +222,11 @@ function ownOrderIn({ own, scheduled }: Column<ExitOrder>, id: LimitId): ExitOrd
   return scheduled.get(id) ?? own.get(id) ?? null;
 }
 
+/** Made once: each question of a device asks for it. */
+const UNDECIDED = asOrder([{ to: "tunnel", name: MAIN }]);
+
 function homeOrderIn(exit: Column<ExitOrder>, id: LimitId): ExitOrder {
-  return ownOrderIn(exit, id) ?? ownOrderIn(exit, EVERYBODY_ELSE) ?? asOrder([{ to: "tunnel", name: MAIN }]);
+  return ownOrderIn(exit, id) ?? ownOrderIn(exit, EVERYBODY_ELSE) ?? UNDECIDED;
 }
 
 /** What a change of networks does to what can pass. One that nobody has seen is as the kill switch has it. */

@@ -4,7 +4,7 @@ import type { ReadyAnswer } from "./ready-answer.ts";
 
 /** What a household asks in some minutes. A device that asks for other names all the time makes the others be read again. */
 const MAX_QUESTIONS = 1_024;
-/** A longer one has options that are new each time. With their texts and answers, all take 2 MiB at most. */
+/** A longer one has options that are new each time. With their texts and answers, all take 4 MiB at most. */
 const MAX_BYTES = 128;
 /** The id, which is new each time. */
 const ID_BYTES = 2;

@@ -3,8 +3,8 @@ import { type Answer, aged } from "./answer.ts";
 import type { Question } from "./question.ts";
 import { staysAtHome } from "./special-names.ts";
 
-/** The answers of nearly all names are shorter. */
-const MAX_BYTES = 512;
+/** The answers of nearly all names are shorter, and come by fewer other names. */
+const [MAX_BYTES, MAX_NAMES] = [512, 8];
 
 /**
  * An answer as it was sent, for whoever asks the same bytes again. It has what decided about it: while that is as it was,
@@ -28,6 +28,7 @@ export function canBeReady(
 ): boolean {
   return (
     message.length <= MAX_BYTES &&
+    answer.names.length <= MAX_NAMES &&
     answer.ttlSeconds > 0 &&
     name.includes(".") &&
     !name.endsWith(".arpa") &&
