@@ -70,7 +70,10 @@ test(
         success: false,
         targets: [
           { target: NEAR, sent: true, error: null },
-          { target: FAR, sent: false, error: "there is no tunnel to send this through; connect first" },
+          {
+            ...{ target: FAR, sent: false, error: "there is no tunnel to send this through; connect first" },
+            error_args: { what: "tunnel_missing" },
+          },
         ],
       });
       expect((await gateway.operate("direct", "on")).code).toBe(0);
