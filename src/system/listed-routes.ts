@@ -147,11 +147,11 @@ function tableOf({ body, attributes }: Found): number {
   return attributes.get(TABLE)?.readUInt32LE() ?? body.readUInt8(4);
 }
 
-export function tableText(table: number): string {
+function tableText(table: number): string {
   return TABLES[table] ?? String(table);
 }
 
-export function protocolText(protocol: number): string {
+function protocolText(protocol: number): string {
   return PROTOCOLS[protocol] ?? String(protocol);
 }
 

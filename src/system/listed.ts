@@ -2,7 +2,6 @@ import { mustParseAddress } from "../base/address.ts";
 import { deletionOf, listedAddresses, listedLinks } from "./listed-links.ts";
 import { listedNeighbours } from "./listed-neighbours.ts";
 import { listedRoutes, routeTo } from "./listed-routes.ts";
-import { listedRules } from "./listed-rules.ts";
 import { Rtnetlink } from "./rtnetlink.ts";
 
 type Words = Readonly<Record<string, string | undefined>>;
@@ -29,13 +28,13 @@ const QUESTIONS: readonly [RegExp, (kernel: Rtnetlink, words: Words) => Rows][] 
       return route && [route];
     },
   ],
-  [/^-(?<family>[46]) rule show$/, (kernel, { family }) => listedRules(kernel, familyIn(family))],
   [/^-s neigh show$/, (kernel) => listedNeighbours(kernel)],
 ];
 
 /**
  * What `ip -j` would list, from the kernel itself: a program takes milliseconds to start. Null if only `ip` can tell,
- * such as why the kernel refuses.
+ * such as why the kernel refuses. Rules are `ip`'s: it reads them as it writes them, also where the leak suite gives the
+ * service an `ip` whose rules are elsewhere, to see what the firewall holds alone.
  */
 export async function listed(words: readonly string[]): Promise<readonly unknown[] | null> {
   const text = words.join(" ");
