@@ -229,4 +229,16 @@ test("each rate and each quota has series while there is one, and a scrape runs 
   await parts.devices.setSharedRate(null);
   await parts.devices.setSharedQuota(null);
   expect(await limited()).toEqual([]);
+  await parts.devices.networks.set("lan0", {
+    rate: { down: 20, up: null },
+    quota: { megabytes: 500, every: "day" },
+  });
+  expect(
+    await figure("portcullis_network_rate_bytes_per_second", { network: "lan0", direction: "down" }),
+  ).toBe(2_500_000);
+  expect(await figure("portcullis_network_quota_bytes", { network: "lan0", period: "day" })).toBe(
+    500_000_000,
+  );
+  // Nobody takes them for a device's or the shared ones.
+  expect([await limited(), parts.devices.limitedCount]).toEqual([[], 0]);
 });

@@ -100,7 +100,7 @@ function Together({ network, title }: { network: LanNetwork; title: string }) {
       <BySchedule id={id} what="exit" />
       <BySchedule id={id} what="rate" />
       <BySchedule id={id} what="quota" />
-      <OnDemand text={say("Change the limit…")}>
+      <OnDemand text={say("Change the limit…")} of={title}>
         <RateForm
           rate={rate}
           down={say("{device} receives at most, in Mbit/s", { device: title })}
@@ -108,7 +108,7 @@ function Together({ network, title }: { network: LanNetwork; title: string }) {
           path={path}
         />
       </OnDemand>
-      <OnDemand text={say("Change the quota…")}>
+      <OnDemand text={say("Change the quota…")} of={title}>
         <AmountForm
           quota={quota}
           label={say("Quota of {device}, in MB", { device: title })}
