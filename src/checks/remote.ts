@@ -36,8 +36,11 @@ export function remoteFinding(
 }
 
 /** The first link by which nothing passes. One that was never heard may still wait for its code. */
-function linksFinding(links: readonly Link[], [circle]: readonly HomeCircle[]): Finding | null {
-  const closed = links.find(({ error }) => error !== null);
+function linksFinding(links: readonly Link[], circles: readonly HomeCircle[]): Finding | null {
+  const [circle] = circles;
+  const closed = links.find(
+    ({ name, error }) => error !== null && circles.every(({ home }) => home !== name),
+  );
   if (closed !== undefined)
     return warning("remote_link_closed", { home: closed.name, reason: closed.error ?? "" });
   if (circle !== undefined) return warning("remote_link_circle", { ...circle });

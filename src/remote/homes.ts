@@ -334,13 +334,15 @@ export class Homes {
     };
   }
 
-  /** Why nothing passes, as far as it is known here. */
+  /** Why nothing passes, or not all, as far as it is known here. */
   private faultOf({ name, public_key, endpoint }: Home): Reason | null {
     const { killSwitch, remote, wayIn } = this.deps;
     if (remote.access?.on !== true) return reasonOf(refused("remote_off"));
     if (public_key === null) return null;
     if (killSwitch.remote?.homes?.some((home) => home.name === name) !== true)
       return reasonOf(refused("link_closed"));
+    const circle = this.circles.find(({ home }) => home === name);
+    if (circle !== undefined) return reasonOf(refused("link_circle", { tunnel: circle.tunnel }));
     return endpoint === null ? wayIn.fault : null;
   }
 }

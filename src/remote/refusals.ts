@@ -19,6 +19,8 @@ export const refused = refusals({
     ipv6_may_be_blocked: "the home router may block it: it opens no port for IPv6 by PCP",
     endpoint_unknown: ENDPOINT_MISSING,
     endpoint_unopened: `${ENDPOINT_MISSING}. No port is open by itself: {reason}`,
+    link_circle:
+      "what it sends to the internet from here is refused: its exit, {tunnel}, leads to a home, and packets could go in a circle; give it another exit",
     link_closed:
       "something else here has addresses of its network, such as a new network of the LAN, or the kill switch is off",
     link_without_exit:

@@ -141,7 +141,7 @@ export const HomeLink = objectOf({
   state: enumOf(["waiting", "up", "down"], {
     description: "waiting: its answer has not come yet; up: it was heard in the last three minutes",
   }),
-  ...reasonFields("why nothing passes; null if nothing is known"),
+  ...reasonFields("why nothing passes, or not all; null if nothing is known"),
   code: Type.Union([Type.String(), Type.Null()], {
     description: "what the other home still has to be given, as far as it is known here; it has no secrets",
   }),

@@ -128,6 +128,10 @@ test("both homes may leave by each other at once, by servers whose keys the code
   await home.send("POST", "/api/provider/custom");
   expect(await home.send("POST", "/api/connect", { server: "cabin" })).toMatchObject({ status: 200 });
   expect(home.parts.remoteAccess.circles).toEqual([{ home: "cabin", tunnel: "main" }]);
+  const [cabin] = await links();
+  expect(cabin?.error).toStartWith(
+    "what it sends to the internet from here is refused: its exit, main, leads",
+  );
 });
 
 test("a home whose exit has an address that is here, or a network of them, is refused, and nothing changes", async () => {
