@@ -29,7 +29,9 @@ const DIALOGS = [
   "Exits of Camera in order",
   "Forget Camera?",
   "Exits of Laptop in order",
+  "Forget Laptop?",
   "Exits of TV in order",
+  "Forget TV?",
   "Allow the exit “direct”?",
   "Change the server of the main tunnel",
   "Targets of the main tunnel",
@@ -128,42 +130,50 @@ async function dialogsOf(tab: Tab, code: string, view: string, title: string): P
   const shown = code === "en" ? title : (catalogueOf(code)[title] ?? "");
   await look(tab, view, shown);
   const titles: string[] = [];
-  for (let at = 0; ; at += 1) {
-    const found = (await tab.page.evaluate(opened(at))) as string | null;
+  const tried: string[] = [];
+  for (;;) {
+    const found = (await tab.page.evaluate(opened(tried))) as { one: string; title: string } | null;
     if (found === null) return titles;
-    if (found === "" || titles.includes(found)) {
-      await tab.page.evaluate(CLOSE);
-      continue;
+    tried.push(found.one);
+    if (found.title !== "" && !titles.includes(found.title)) {
+      titles.push(found.title);
+      const barriers = await tab.barriers(LOOKS);
+      expect({ view, dialog: found.title, barriers }).toEqual({ view, dialog: found.title, barriers: [] });
     }
-    titles.push(found);
-    const barriers = await tab.barriers(LOOKS);
-    expect({ view, dialog: found, barriers }).toEqual({ view, dialog: found, barriers: [] });
     await tab.page.evaluate(CLOSE);
   }
 }
 
 /**
- * Does what the `at`-th button or choice of the view does, and resolves to the title of the dialog that it has opened: null
- * if there is no such button, and empty if it has opened none. The languages and the way out would leave the page, and what is pressed down hides others.
+ * Does what the first button or choice of the view does that was not tried, and resolves to which one it was and to the title
+ * of the dialog that it has opened: empty if it has opened none; null if all were tried. A button may open a form in its
+ * place, or say "Close" from then on, so each is tried once by its name and by itself. The languages and the way out would leave the page, and what is pressed down hides others.
  */
-const opened = (at: number) => `(async () => {
+const opened = (tried: readonly string[]) => `(async () => {
+  const tried = new Set(${JSON.stringify(tried)});
   const all = [...document.querySelectorAll("main button, main select")]
     .filter((each) => each.closest(".languages, .logout, [aria-pressed]") === null && each.checkVisibility());
-  const one = all[${at}];
-  if (one === undefined) return null;
+  const names = all.map((each) => each.ariaLabel ?? (each.matches("select") ? each.name : each.innerText));
+  const ones = names.map((name, at) => name + " " + names.slice(0, at).filter((other) => other === name).length);
+  const at = ones.findIndex((one, at) => !tried.has(one) && !all[at].isTried);
+  if (at === -1) return null;
+  const one = all[at];
+  one.isTried = true;
+  const nothing = { one: ones[at], title: "" };
   const drawn = () => new Promise(requestAnimationFrame);
   if (one.matches("select")) {
     // What it offers is there once it has the focus.
     one.focus();
     await drawn();
     const option = [...one.options].find((each) => each.text.endsWith("…"));
-    if (option === undefined) return "";
+    if (option === undefined) return nothing;
     one.value = option.value;
     one.dispatchEvent(new Event("change", { bubbles: true }));
   } else one.click();
   for (let frame = 0; frame < 3; frame += 1) await drawn();
   const dialog = document.querySelector("dialog[open]");
-  return dialog === null ? "" : document.getElementById(dialog.getAttribute("aria-labelledby")).innerText;
+  if (dialog === null) return nothing;
+  return { ...nothing, title: document.getElementById(dialog.getAttribute("aria-labelledby")).innerText };
 })()`;
 
 /** As Escape does. */
