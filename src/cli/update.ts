@@ -26,6 +26,8 @@ export interface UpdateFlags {
 
 /** Between two questions whether the new version's service is there. */
 const ASK_AGAIN_MS = 500;
+/** A service that takes longer for an answer does not work. */
+const ANSWER_WITHIN_MS = 10_000;
 
 /** Verifies a release, shows what is new in it, and upgrades this machine. */
 export async function updateProgram(
@@ -56,10 +58,16 @@ export async function updateProgram(
   return { json: null, text: `Portcullis ${done} ${offer.version}.\n` };
 }
 
-async function answersRoot(stateDir: string, withinMs: number): Promise<boolean> {
+/** It may also accept a question and never answer it. */
+export async function answersRoot(
+  stateDir: string,
+  withinMs: number,
+  answerWithinMs = ANSWER_WITHIN_MS,
+): Promise<boolean> {
   const late = performance.now() + withinMs;
   for (;;) {
-    if ((await askOperator(stateDir, "direct", null).catch(() => null)) !== null) return true;
+    const asked = askOperator(stateDir, "direct", null, AbortSignal.timeout(answerWithinMs));
+    if ((await asked.catch(() => null)) !== null) return true;
     if (performance.now() >= late) return false;
     await Bun.sleep(ASK_AGAIN_MS);
   }

@@ -165,8 +165,8 @@ export function undoneIn(decisions: Decisions, before: Decisions, after: Decisio
 function undoneNetworks({ networks }: Decisions, before: Decisions, after: Decisions): Networks {
   if (networks === null || before.networks === after.networks) return networks;
   const undone = new Map(networks);
-  for (const [link, record] of after.networks ?? []) {
-    const former = before.networks?.get(link);
+  for (const link of new Set([...(before.networks?.keys() ?? []), ...(after.networks?.keys() ?? [])])) {
+    const [former, record] = [before.networks?.get(link), after.networks?.get(link)];
     const isOther = !Bun.deepEquals(former, record) && Bun.deepEquals(networks.get(link), record);
     // That it was seen stays.
     if (isOther) undone.set(link, former ?? UNSET_NETWORK);

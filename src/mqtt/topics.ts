@@ -20,9 +20,9 @@ export function deviceKey(id: string): Key {
   return `device/${id.replaceAll(/[^a-z0-9]/g, "-")}`;
 }
 
-/** For a network of the LAN, by its interface. */
+/** For a network of the LAN, by its interface. Each has its own, so that no command reaches another one. */
 export function networkKey(link: string): Key {
-  return `network/${link.replaceAll(/[^A-Za-z0-9_]/g, "-")}`;
+  return `network/${link.replaceAll("-", "--").replaceAll(".", "-_")}`;
 }
 
 /** For a list of blocked names; an address has characters that a topic cannot have. */

@@ -101,8 +101,9 @@ export function askOperator<Name extends keyof OperatorRequests>(
   stateDir: string,
   name: Name,
   given: OperatorRequests[Name][0],
+  signal?: AbortSignal,
 ): Promise<{ answer: OperatorRequests[Name][1] } | null> {
-  return askOn<OperatorRequests, Name>(socketIn(stateDir), name, given);
+  return askOn<OperatorRequests, Name>(socketIn(stateDir), name, given, signal);
 }
 
 function socketIn(stateDir: string): string {

@@ -46,10 +46,13 @@ export async function askOn<Known extends Requests, Name extends keyof Known & s
   unix: string,
   name: Name,
   given: Known[Name][0],
+  signal: AbortSignal | null = null,
 ): Promise<{ answer: Known[Name][1] } | null> {
-  if (!(await isAnswered(unix))) return null;
+  if (!(await isAnswered(unix, signal))) return null;
   const body = JSON.stringify(given);
-  const response = await fetch(`http://localhost/${name}`, { unix, method: "POST", body, timeout: false });
+  const response = await fetch(`http://localhost/${name}`, {
+    ...{ unix, method: "POST", body, timeout: false, signal },
+  });
   // An upgrade that was not completed leaves the former version running.
   if (response.status === 404)
     throw new CommandError(
@@ -69,9 +72,9 @@ async function answered(answer: (given: unknown) => Promise<unknown>, request: R
   }
 }
 
-async function isAnswered(path: string): Promise<boolean> {
+async function isAnswered(path: string, signal: AbortSignal | null = null): Promise<boolean> {
   if (!existsSync(path)) return false;
-  return fetch("http://localhost/", { unix: path }).then(
+  return fetch("http://localhost/", { unix: path, signal }).then(
     (response) => response.ok,
     () => false,
   );

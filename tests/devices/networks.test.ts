@@ -29,6 +29,7 @@ class World {
   readonly parts: PolicyPart[] = [];
   readonly warnings: string[] = [];
   lanBefore: readonly string[] = [];
+  host = new FakeHost();
   devices: Devices;
 
   constructor(
@@ -40,8 +41,9 @@ class World {
 
   /** As after a restart. */
   fresh(): Devices {
+    this.host = new FakeHost();
     return new Devices({
-      host: new FakeHost(),
+      host: this.host,
       store: this.store,
       killSwitch: {
         update: async (_, { deviceAt: __, ...part }) => void this.parts.push(part),
@@ -363,6 +365,20 @@ describe("what a network has together", () => {
     expect(await refusal(schedule("blocked"))).toBe(
       "not_found: interface: there is no such network; to list them: portcullis networks",
     );
+  });
+
+  test("a network stays known and blocked if the kernel refuses to forget its limit", async () => {
+    await world.see(HOME, GUESTS);
+    const { networks } = world.devices;
+    await networks.set("eth0.20", { exit: "blocked", rate: { down: 20, up: 5 } });
+    await world.see(HOME);
+    const { host } = world;
+    host.fails = () => (host.commands.at(-1) === "nft -f -" ? "before" : null);
+    expect(await refusal(networks.forget("eth0.20"))).toContain("kernel_refused");
+    host.fails = () => null;
+    expect([world.networks, guests()?.rate]).toEqual([["eth0.20 blocked", "lan0 main"], { down: 20, up: 5 }]);
+    await world.start(HOME, GUESTS);
+    expect(world.networks).toEqual(["eth0.20 blocked", "lan0 main"]);
   });
 
   test("a schedule's exit that leads somewhere opens, and one that blocks or ends at a block does not", async () => {

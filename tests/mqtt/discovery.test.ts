@@ -7,7 +7,7 @@ import { addressesOf, brokerIn, wayTo } from "../../src/mqtt/broker.ts";
 import { destinationsOf } from "../../src/mqtt/destinations.ts";
 import { deviceThing, knownDevices } from "../../src/mqtt/device-entities.ts";
 import { socketTo } from "../../src/mqtt/dialled.ts";
-import { commandIn, deviceKey, idOf } from "../../src/mqtt/topics.ts";
+import { commandIn, deviceKey, idOf, networkKey } from "../../src/mqtt/topics.ts";
 import type { ServerTree } from "../../src/servers/schema.ts";
 import { Shown } from "./shown.ts";
 
@@ -432,4 +432,11 @@ test.each(["mqtt", "mqtts"])(
 test("names and ids are such as a topic may have", () => {
   expect(idOf("Haus_Küche.lan")).toBe("haus-k-che-lan");
   expect(deviceKey("2001:db8::/64")).toBe("device/2001-db8---64");
+});
+
+test("no two networks share a topic, whatever their interfaces are called", () => {
+  const links = ["eth0.20", "eth0-20", "eth0_20", "eth0--20", "eth0-_20", "eth0._20", "eth0-.20", "eth0.-20"];
+  const keys = links.map(networkKey);
+  expect(new Set(keys).size).toBe(links.length);
+  expect(keys.filter((key) => !/^network\/[a-zA-Z0-9_-]+$/.test(key))).toEqual([]);
 });

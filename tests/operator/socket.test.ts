@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { GatewayError } from "../../src/base/errors.ts";
+import { answersRoot } from "../../src/cli/update.ts";
 import { answerOn, askOn } from "../../src/operator/socket.ts";
 
 type Known = { echo: [given: string, answer: string] };
@@ -61,5 +62,21 @@ test("a request that the service of another version does not know says so", asyn
       "the running service is of another version, which does not know this request; complete the upgrade: sudo portcullis install",
     ),
   );
+  stopping.abort();
+});
+
+test("a new version that accepts questions and never answers does not serve", async () => {
+  const unix = join(directory, "operator.sock");
+  const mute = Bun.serve({
+    unix,
+    routes: { "/": () => new Response("portcullis"), "/direct": () => new Promise<Response>(() => {}) },
+  });
+  expect(await answersRoot(directory, 0, 50)).toBe(false);
+  await mute.stop(true);
+  // Positive control.
+  const stopping = new AbortController();
+  const direct = { direct: async () => ({ allowed: false, devices: [] }) };
+  answerOn<{ direct: [given: null, answer: object] }>(unix, direct, stopping.signal);
+  expect(await answersRoot(directory, 0)).toBe(true);
   stopping.abort();
 });
