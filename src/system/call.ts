@@ -14,15 +14,15 @@ const LOOK_MS = 1;
 const END_LOOK_MS = 30_000;
 
 /**
- * A call that hands bytes to the kernel, in a thread of libc, so that the event loop does not wait for it. Both the bytes
- * and its own stay where they are meanwhile.
+ * A call that hands bytes to the kernel, or takes some, in a thread of libc, so that the event loop does not wait for it.
+ * Both the bytes and its own stay where they are meanwhile.
  */
 export class Call {
   private readonly control = new Uint8Array(new ArrayBuffer(CONTROL_BYTES));
   private readonly bytes: Uint8Array;
   private readonly hasBegun: boolean;
 
-  constructor(socket: number, message: Uint8Array) {
+  constructor(socket: number, message: Uint8Array, kind: "aio_write" | "aio_read" = "aio_write") {
     this.bytes = new Uint8Array(new ArrayBuffer(message.length));
     this.bytes.set(message);
     const control = new DataView(this.control.buffer);
@@ -30,7 +30,7 @@ export class Call {
     control.setBigUint64(BYTES_AT, BigInt(ptr(this.bytes)), true);
     control.setBigUint64(LENGTH_AT, BigInt(message.length), true);
     control.setInt32(SIGNAL_AT, NO_SIGNAL, true);
-    this.hasBegun = libc().aio_write(ptr(this.control)) === 0;
+    this.hasBegun = libc()[kind](ptr(this.control)) === 0;
   }
 
   /** False if it takes longer. */
@@ -50,7 +50,13 @@ export class Call {
 
   /** Once it is done. */
   isTaken(): boolean {
-    return this.hasBegun && Number(libc().aio_return(ptr(this.control))) === this.bytes.length;
+    return this.taken().length === this.bytes.length;
+  }
+
+  /** The bytes that were handed over, or taken; none if the kernel refuses. Once, after its end. */
+  taken(): Uint8Array {
+    const length = this.hasBegun ? Number(libc().aio_return(ptr(this.control))) : 0;
+    return this.bytes.subarray(0, Math.max(length, 0));
   }
 
   private isUnderWay(): boolean {

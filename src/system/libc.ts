@@ -39,6 +39,7 @@ function opened() {
     if_nametoindex: { args: ["ptr"], returns: "u32" },
     inet_pton: { args: ["i32", "ptr", "ptr"], returns: "i32" },
     memfd_create: { args: ["ptr", "u32"], returns: "i32" },
+    aio_read: { args: ["ptr"], returns: "i32" },
     aio_write: { args: ["ptr"], returns: "i32" },
     aio_error: { args: ["ptr"], returns: "i32" },
     aio_return: { args: ["ptr"], returns: "i64" },

@@ -47,11 +47,11 @@ export async function listedAddresses(kernel: Rtnetlink, asked: Addresses): Prom
   const header = Buffer.alloc(ADDRESS_HEADER_BYTES);
   const family = asked.family === undefined ? 0 : FAMILIES[asked.family];
   header.writeUInt8(family);
-  const found = await kernel.all({ type: GET_ADDRESS, header });
-  if (found === null) return null;
   // A kernel without IPv6 lists IPv4.
-  const counted = found.filter(({ body }) => family === 0 || body.readUInt8(0) === family);
-  const byLink = Map.groupBy(counted, ({ body }) => body.readUInt32LE(4));
+  const isCounted = ({ body }: Message) => family === 0 || body.readUInt8(0) === family;
+  const found = await kernel.all({ type: GET_ADDRESS, header }, (each) => (isCounted(each) ? each : null));
+  if (found === null) return null;
+  const byLink = Map.groupBy(found, ({ body }) => body.readUInt32LE(4));
   return links
     .map((link) => ({
       ...withoutIndex(link),
@@ -70,8 +70,7 @@ export function deletionOf(name: string): Question {
 async function linksOf(kernel: Rtnetlink, name: string | undefined): Promise<Found[] | null> {
   const filter = attribute(LINK.filter, wordOf(SKIP_STATISTICS));
   const question = { type: GET_LINK, header: Buffer.alloc(LINK_HEADER_BYTES) };
-  if (name === undefined)
-    return (await kernel.all({ ...question, attributes: [filter] }))?.map(linkIn) ?? null;
+  if (name === undefined) return kernel.all({ ...question, attributes: [filter] }, linkIn);
   const attributes = [filter, attribute(LINK.name, Buffer.from(`${name}\0`))];
   const found = await kernel.one({ ...question, attributes });
   return found && [linkIn(found)];

@@ -20,10 +20,9 @@ const ROUTER = 0x80;
 const TICKS_A_SECOND = 100;
 
 /** Null if the kernel does not say. Those that need no address, as on loopback, are left out. */
-export async function listedNeighbours(kernel: Rtnetlink): Promise<Neighbour[] | null> {
+export function listedNeighbours(kernel: Rtnetlink): Promise<Neighbour[] | null> {
   const header = Buffer.alloc(NEIGHBOUR.headerBytes);
-  const found = await kernel.all({ type: NEIGHBOUR.get, header });
-  return found?.flatMap((message) => neighbourIn(message, kernel) ?? []) ?? null;
+  return kernel.all({ type: NEIGHBOUR.get, header }, (message) => neighbourIn(message, kernel));
 }
 
 function neighbourIn({ body }: Message, kernel: Rtnetlink): Neighbour | null {

@@ -49,22 +49,19 @@ export interface Routes {
 }
 
 /** Null if the kernel does not say. */
-export async function listedRoutes(kernel: Rtnetlink, asked: Routes): Promise<Route[] | null> {
+export function listedRoutes(kernel: Rtnetlink, asked: Routes): Promise<Route[] | null> {
   const family = FAMILIES[asked.family];
   const wanted = asked.table === "all" ? null : Number(asked.table ?? MAIN);
   const header = Buffer.alloc(HEADER_BYTES);
   header.writeUInt8(family);
   const attributes = wanted === null ? [] : [attribute(TABLE, wordOf(wanted))];
-  const found = await kernel.all({ type: GET, header, attributes });
-  return (
-    found
-      ?.map(({ body }) => ({ body, attributes: attributesIn(body.subarray(HEADER_BYTES)) }))
-      // A kernel without IPv6 lists IPv4.
-      .filter(({ body }) => body.readUInt8(0) === family && (body.readUInt32LE(8) & CLONED) === 0)
-      .filter((route) => wanted === null || tableOf(route) === wanted)
-      .filter(({ body }) => !asked.isDefault || body.readUInt8(1) === 0)
-      .map((route) => routeIn(route, kernel, wanted === null)) ?? null
-  );
+  return kernel.all({ type: GET, header, attributes }, ({ body }) => {
+    // A kernel without IPv6 lists IPv4.
+    if (body.readUInt8(0) !== family || (body.readUInt32LE(8) & CLONED) !== 0) return null;
+    if (asked.isDefault && body.readUInt8(1) !== 0) return null;
+    const route = { body, attributes: attributesIn(body.subarray(HEADER_BYTES)) };
+    return wanted === null || tableOf(route) === wanted ? routeIn(route, kernel, wanted === null) : null;
+  });
 }
 
 /** Where a packet with a mark would go now. */

@@ -14,7 +14,7 @@ const HEADER_BYTES = 20;
 const OWN_HEADER_BYTES = 16;
 const ATTRIBUTE_HEADER_BYTES = 4;
 /** The kernel gives a part of a table in 32 KiB at most. */
-const BUFFER_BYTES = 65_536;
+export const PART_BYTES = 65_536;
 
 export type Attributes = Map<number, Buffer>;
 
@@ -81,10 +81,14 @@ export function textIn(bytes: Buffer): string {
 
 /** The messages of one part; none if there is none yet. */
 export function receive(socket: number): Message[] {
-  const buffer = Buffer.allocUnsafe(BUFFER_BYTES);
+  const buffer = Buffer.allocUnsafe(PART_BYTES);
   const length = Number(libc().recvfrom(socket, ptr(buffer), buffer.length, 0, null, null));
+  return messagesIn(buffer.subarray(0, Math.max(length, 0)));
+}
+
+export function messagesIn(buffer: Buffer): Message[] {
   const messages: Message[] = [];
-  for (let at = 0; at + OWN_HEADER_BYTES <= length; ) {
+  for (let at = 0; at + OWN_HEADER_BYTES <= buffer.length; ) {
     const size = buffer.readUInt32LE(at);
     if (size < OWN_HEADER_BYTES) break;
     messages.push({

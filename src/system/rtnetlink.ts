@@ -2,7 +2,7 @@ import { ptr } from "bun:ffi";
 import { nextTurn } from "../base/queue.ts";
 import { Call } from "./call.ts";
 import { libc, NONBLOCK_CLOEXEC } from "./libc.ts";
-import { ERROR, type Message, REQUEST, receive } from "./netlink.ts";
+import { ERROR, type Message, messagesIn, PART_BYTES, REQUEST, receive } from "./netlink.ts";
 
 /** From the kernel's headers (linux/netlink.h, sockios.h); the same on ARM and x86. */
 const [AF_NETLINK, SOCK_RAW, NETLINK_ROUTE] = [16, 3, 0];
@@ -15,8 +15,6 @@ const GET_NAME = 0x8910;
 const [HEADER_BYTES, IFREQ_BYTES, NAME_BYTES] = [16, 40, 16];
 
 const ANSWERED_WITHIN_MS = 10_000;
-/** The event loop gets its turn after this long. */
-const TURN_MS = 1;
 /** Something that is changed all the time cannot be listed in one piece. */
 const ATTEMPTS = 3;
 
@@ -44,11 +42,14 @@ export class Rtnetlink implements Disposable {
     return new Rtnetlink(socket);
   }
 
-  /** All there is of a kind; null if the kernel refuses to say, or if it changes all the time. */
-  async all(question: Question): Promise<Message[] | null> {
+  /**
+   * All there is of a kind; null if the kernel refuses to say, or if it changes all the time. Each is read with the part
+   * that it comes in: thousands at once would hold the event loop up. What is read as null is left out.
+   */
+  async all<Row>(question: Question, rowIn: (message: Message) => Row | null): Promise<Row[] | null> {
     for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
-      const found = await this.dump(question);
-      if (found === null || !found.some(({ flags }) => (flags & INTERRUPTED) !== 0)) return found;
+      const found = await this.dump(question, rowIn);
+      if (found !== "interrupted") return found;
     }
     return null;
   }
@@ -92,33 +93,48 @@ export class Rtnetlink implements Disposable {
     return request.toString("utf8", 0, request.indexOf(0));
   }
 
-  /** The kernel makes each part when the one before has been taken. */
-  private async dump(question: Question): Promise<Message[] | null> {
+  /** The kernel makes each part in the call that takes the one before. The end of all is the last. */
+  private async dump<Row>(
+    question: Question,
+    rowIn: (message: Message) => Row | null,
+  ): Promise<Row[] | "interrupted" | null> {
     if (!(await this.ask(messageOf(question, REQUEST | DUMP)))) return null;
-    const found: Message[] = [];
-    for (let turn = performance.now(); ; ) {
-      const messages = receive(this.socket);
+    const rows: Row[] = [];
+    for (let isInterrupted = false; ; ) {
+      const messages = await this.part();
       const end = messages.find(({ type }) => type === DONE || type === ERROR);
-      found.push(...messages.filter(({ type }) => type !== DONE && type !== ERROR));
-      if (end !== undefined) return endOf(end, found);
+      // The end says so, too, if what changed was the last.
+      isInterrupted ||= messages.some(({ flags }) => (flags & INTERRUPTED) !== 0);
+      const found = messages.filter((message) => message !== end).map(rowIn);
+      rows.push(...found.filter((row) => row !== null));
+      if (end !== undefined) return isInterrupted ? "interrupted" : endOf(end, rows);
       if (messages.length === 0) return null;
-      if (performance.now() - turn < TURN_MS) continue;
-      await nextTurn();
-      turn = performance.now();
     }
+  }
+
+  /** Making the next part, too, waits for whoever changes the network. One that is there at once gets a turn of its own. */
+  private async part(): Promise<Message[]> {
+    const call = new Call(this.socket, new Uint8Array(PART_BYTES), "aio_read");
+    await nextTurn();
+    if (await this.isDone(call)) return messagesIn(Buffer.from(call.taken()));
+    return [];
   }
 
   /** The kernel answers in the call that asks, once nobody else changes the network: a thread of libc makes it. */
   private async ask(message: Buffer): Promise<boolean> {
     const call = new Call(this.socket, message);
-    if (await call.isDone(ANSWERED_WITHIN_MS)) return call.isTaken();
-    this.late = call;
-    return false;
+    return (await this.isDone(call)) && call.isTaken();
+  }
+
+  private async isDone(call: Call): Promise<boolean> {
+    const isDone = await call.isDone(ANSWERED_WITHIN_MS);
+    if (!isDone) this.late = call;
+    return isDone;
   }
 }
 
 /** A routing table that never had a route does not exist. */
-function endOf({ body }: Message, found: Message[]): Message[] | null {
+function endOf<Row>({ body }: Message, found: Row[]): Row[] | null {
   const code = body.readInt32LE();
   if (code === ENOENT) return [];
   return code === 0 ? found : null;
