@@ -1,10 +1,11 @@
 import type { Prefix } from "../base/address.ts";
 import { type Answer, aged } from "./answer.ts";
+import { bytesOf } from "./cache.ts";
 import type { Question } from "./question.ts";
 import { staysAtHome } from "./special-names.ts";
 
-/** The answers of nearly all names are shorter, and come by fewer other names. */
-const [MAX_BYTES, MAX_NAMES] = [512, 8];
+/** The answers of nearly all names are shorter, come by fewer other names, and take less memory. */
+const [MAX_BYTES, MAX_NAMES, MAX_MEMORY_BYTES] = [512, 8, 2_560];
 
 /**
  * An answer as it was sent, for whoever asks the same bytes again. It has what decided about it: while that is as it was,
@@ -29,6 +30,7 @@ export function canBeReady(
   return (
     message.length <= MAX_BYTES &&
     answer.names.length <= MAX_NAMES &&
+    bytesOf(answer) <= MAX_MEMORY_BYTES &&
     answer.ttlSeconds > 0 &&
     name.includes(".") &&
     !name.endsWith(".arpa") &&
