@@ -303,18 +303,25 @@ export function decisionsIn(store: DeviceStorage): Decisions {
   }
   if (store.read(DEFAULT_EXIT.key) !== null)
     exits.set(EVERYBODY_ELSE, asOrder([parseDefaultExit(DEFAULT_EXIT.read(store)) ?? { to: "blocked" }]));
+  const networks = readNetworks(store);
   const columns = FIELD_KEYS.flatMap((key) => {
     const { stored } = FIELDS[key] as Field<unknown>;
-    return stored === null ? [] : [[key, stored.read(store)] as const];
+    return stored === null ? [] : [[key, withKnown(networks, stored.read(store))] as const];
   });
   return {
     ...Object.fromEntries(columns),
     name: { own: names, scheduled: new Map() },
     exit: { own: exits, scheduled: SCHEDULED_EXITS.read(store) },
-    networks: readNetworks(store),
+    networks,
     directAllowed,
     exitsLost: store.read(EXIT_KEYS.lost),
   } as unknown as Decisions;
+}
+
+/** What a restore gives a network that nobody knows would hold, and nobody could see it or end it. */
+function withKnown<Value>(networks: Networks, { own, scheduled }: Column<Value>): Column<Value> {
+  const isKnown = (link: string | null) => link === null || networks?.has(link) === true;
+  return { own: new Map([...own].filter(([id]) => isKnown(linkIn(id)))), scheduled };
 }
 
 /** Writes what has changed. */

@@ -9,6 +9,7 @@ import { type Overridable, oneOf } from "../../src/devices/column.ts";
 import { withDirect } from "../../src/devices/direct.ts";
 import { type DeviceId, EVERYBODY_ELSE, type LimitId } from "../../src/devices/id.ts";
 import { Limits } from "../../src/devices/limits.ts";
+import { NETWORKS } from "../../src/devices/network-record.ts";
 import { QUOTAS } from "../../src/devices/quota.ts";
 import { Quotas } from "../../src/devices/quotas.ts";
 import { LIMITS } from "../../src/devices/rate.ts";
@@ -259,6 +260,7 @@ test("a network has its rate for all of its devices together, and costs only the
     "rate over 250000 bytes/second burst 65536 bytes",
   ]);
   expect([limits.rated, limits.of(GUESTS)]).toEqual([[], { down: 10, up: 2 }]);
+  store.write(NETWORKS.key, JSON.stringify([{ interface: "eth0.20" }]));
   limits = await fresh();
   expect(limits.of(GUESTS)).toEqual({ down: 10, up: 2 });
   await limits.set(GUESTS, null);

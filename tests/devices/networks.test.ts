@@ -7,6 +7,7 @@ import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { Devices } from "../../src/devices/devices.ts";
 import { NETWORKS } from "../../src/devices/network-record.ts";
+import { LIMITS } from "../../src/devices/rate.ts";
 import type { DevicesEvents } from "../../src/devices/updates.ts";
 import type { NetworkPart } from "../../src/killswitch/network-part.ts";
 import type { PolicyPart } from "../../src/killswitch/policy.ts";
@@ -379,6 +380,17 @@ describe("what a network has together", () => {
     expect([world.networks, guests()?.rate]).toEqual([["eth0.20 blocked", "lan0 main"], { down: 20, up: 5 }]);
     await world.start(HOME, GUESTS);
     expect(world.networks).toEqual(["eth0.20 blocked", "lan0 main"]);
+  });
+
+  test("a limit that a restore gives a network nobody knows does not hold where nobody can end it", async () => {
+    const links = ["lan0", ...Array.from({ length: 900 }, (_, at) => `eth9.${at}`)];
+    const rate = { down: 1, up: 1 };
+    const limits = links.map((link) => ({ id: networkIdOf(link), rate }));
+    world.store.write(LIMITS.key, JSON.stringify(limits));
+    world.store.write(NETWORKS.key, JSON.stringify([{ interface: "lan0" }]));
+    await world.start(HOME);
+    expect(world.devices.limitFigures.map(({ id }) => id)).toEqual([networkIdOf("lan0")]);
+    expect(world.devices.networks.list().networks.map((each) => each.rate)).toEqual([rate]);
   });
 
   test("a schedule's exit that leads somewhere opens, and one that blocks or ends at a block does not", async () => {
