@@ -8,14 +8,7 @@ import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { LanDevice } from "../rig/tools/lan-device.ts";
 import { Listener } from "../rig/tools/listener.ts";
 import type { Mark } from "../rig/tools/marker.ts";
-import {
-  datagramFrame,
-  fragmentFrames,
-  packetFrame,
-  priorityTagged,
-  UDP,
-  udpBytes,
-} from "../rig/tools/packet.ts";
+import { datagramFrame, fragmentFrames, packetFrame, tagged, UDP, udpBytes } from "../rig/tools/packet.ts";
 import { until } from "../rig/tools/until.ts";
 import { Wiretap } from "../rig/tools/wiretap.ts";
 
@@ -128,7 +121,7 @@ async function craftedFrames(device: Device): Promise<Uint8Array[]> {
     return [
       ...craftedBodies(way.from, way.to).map((body) => packetFrame(way, body)),
       ...fragmentFrames(way, { protocol: UDP, bytes: udpBytes(datagram) }, 496),
-      priorityTagged(datagramFrame({ ...datagram, targetPort: 4243 })),
+      tagged(datagramFrame({ ...datagram, targetPort: 4243 }), 0),
     ];
   });
 }

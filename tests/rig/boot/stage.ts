@@ -94,9 +94,9 @@ export async function bootBare(): Promise<void> {
 }
 
 /** Makes the machine a gateway, which has the program. */
-export async function arm(): Promise<void> {
+export async function arm(flags = place.flags): Promise<void> {
   const start = performance.now();
-  console.log(await patiently(`${way.arm} ${place.flags} --yes`));
+  console.log(await patiently(`${way.arm} ${flags} --yes`));
   note("installation", seconds(performance.now() - start));
 }
 
@@ -280,8 +280,8 @@ export async function page(): Promise<string> {
   return (await fromLan(["-f", "-m", "5", `http://${INTERNET.host4}/ip`])).stdout.trim();
 }
 
-export async function api(path: string, body: unknown): Promise<unknown> {
-  const data = ["-H", "content-type: application/json", "--data-binary", JSON.stringify(body)];
+export async function api(path: string, body: unknown, method = "POST"): Promise<unknown> {
+  const data = ["-X", method, "-H", "content-type: application/json", "--data-binary", JSON.stringify(body)];
   return JSON.parse(
     (await fromLan(["-m", "60", ...data, `http://${guest.address}:${API_PORT}${path}`])).stdout,
   );

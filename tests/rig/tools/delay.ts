@@ -100,7 +100,7 @@ interface Waiting {
 type Libc = ReturnType<typeof openLibc>;
 
 /** The four system calls that Bun has no way to make. */
-function openLibc() {
+export function openLibc() {
   return dlopen("libc.so.6", {
     ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" },
     ppoll: { args: ["ptr", "u64", "ptr", "ptr"], returns: "i32" },
@@ -109,7 +109,7 @@ function openLibc() {
   }).symbols;
 }
 
-function openTap(libc: Libc, name: string): number {
+export function openTap(libc: Libc, name: string): number {
   const fd = openSync("/dev/net/tun", READ_WRITE_NONBLOCK);
   const request = Buffer.alloc(IFREQ_BYTES);
   request.write(name, "latin1");
@@ -118,8 +118,16 @@ function openTap(libc: Libc, name: string): number {
   return fd;
 }
 
-/** Never returns to the event loop: a timer of JavaScript is a millisecond late, `ppoll` a tenth of that. */
-function forward(libc: Libc, ends: readonly [number, number], ms: number): never {
+/**
+ * Never returns to the event loop: a timer of JavaScript is a millisecond late, `ppoll` a tenth of that. `passed` is what
+ * becomes of a frame for that end, null for nothing.
+ */
+export function forward(
+  libc: Libc,
+  ends: readonly [number, number],
+  ms: number,
+  passed: (frame: Uint8Array, target: number) => Uint8Array | null = (frame) => frame,
+): never {
   const polled = new Int32Array([ends[0], POLLIN, ends[1], POLLIN]);
   const patience = new BigInt64Array(2);
   const buffer = new Uint8Array(FRAME_BYTES);
@@ -129,7 +137,8 @@ function forward(libc: Libc, ends: readonly [number, number], ms: number): never
     for (;;) {
       const size = Number(libc.read(source, buffer, FRAME_BYTES));
       if (size <= 0) return;
-      line.push({ due: performance.now() + ms, target, frame: buffer.slice(0, size) });
+      const frame = passed(buffer.slice(0, size), target);
+      if (frame !== null) line.push({ due: performance.now() + ms, target, frame });
     }
   };
   for (;;) {

@@ -58,9 +58,16 @@ export function fragmentFrames(way: Way, { protocol, bytes }: Body, first: numbe
   });
 }
 
-/** With the priority tag of IEEE 802.1Q, which names no VLAN. */
-export function priorityTagged(frame: Uint8Array): Uint8Array {
-  return Buffer.concat([frame.subarray(0, 12), word(0x8100), word(0), frame.subarray(12)]);
+/** With the tag of IEEE 802.1Q; 0 is the priority tag, which names no VLAN. */
+export function tagged(frame: Uint8Array, vlan: number): Uint8Array {
+  return Buffer.concat([frame.subarray(0, 12), word(0x8100), word(vlan), frame.subarray(12)]);
+}
+
+/** Without its tag; null for a frame of no VLAN or another one. */
+export function untagged(frame: Uint8Array, vlan: number): Uint8Array | null {
+  const [type, tag] = [12, 14].map((at) => Buffer.from(frame).readUInt16BE(at));
+  if (type !== 0x8100 || ((tag ?? 0) & 0xfff) !== vlan) return null;
+  return Buffer.concat([frame.subarray(0, 12), frame.subarray(16)]);
 }
 
 /** Who has `wanted`? Asked of everyone on the link (RFC 826). */
