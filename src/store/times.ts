@@ -2,6 +2,7 @@ import { closeSync, constants, fdatasync, openSync, readFileSync, writeSync } fr
 import { promisify } from "node:util";
 import { type Static, Type } from "typebox";
 import { checkerOf } from "../base/checker.ts";
+import { coalesced } from "../base/queue.ts";
 
 /** The keys of times that are saved every few minutes while a tunnel is up. */
 export const TIME_KEYS = { clock: "clock", handshake: "handshake" } as const;
@@ -25,8 +26,6 @@ const Block = Type.Object({
 type Block = Static<typeof Block>;
 const KNOWN = checkerOf(Block);
 
-const flush = promisify(fdatasync);
-
 export function isTime(setting: string): setting is TimeKey {
   return Object.values<string>(TIME_KEYS).includes(setting);
 }
@@ -38,10 +37,17 @@ export function isTime(setting: string): setting is TimeKey {
  */
 export class Times {
   private block: Block;
-  private flushing: Promise<void> | null = null;
+  /** The number of the block that was flushed last, or is being flushed: what is written next is in the other place. */
+  private flushed: number;
+  /** A disk that hangs holds one thread, and not one more with each write. */
+  private readonly flushSoon = coalesced(() => this.flush().catch(() => {}));
 
-  constructor(private readonly path: string) {
+  constructor(
+    private readonly path: string,
+    private readonly onDisk: (file: number) => Promise<void> = promisify(fdatasync),
+  ) {
     this.block = latestIn(path);
+    this.flushed = this.block.count;
   }
 
   get all(): { [key in TimeKey]?: string } {
@@ -52,7 +58,7 @@ export class Times {
   /** Throws the system's error; then nothing has changed. */
   write(key: TimeKey, text: string): void {
     // Those of a turn are one write.
-    const count = this.block.count + (this.flushing === null ? 1 : 0);
+    const count = this.flushed + 1;
     const block = { ...this.block, count, [key]: text };
     const file = openSync(this.path, constants.O_WRONLY | constants.O_CREAT, MODE);
     try {
@@ -61,15 +67,13 @@ export class Times {
       closeSync(file);
     }
     this.block = block;
-    this.flushing ??= Promise.resolve()
-      .then(() => this.flush())
-      .catch(() => {});
+    this.flushSoon();
   }
 
   private async flush(): Promise<void> {
-    this.flushing = null;
+    this.flushed = this.block.count;
     const file = openSync(this.path, "r");
-    await flush(file).finally(() => closeSync(file));
+    await this.onDisk(file).finally(() => closeSync(file));
   }
 }
 

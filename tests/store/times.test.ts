@@ -99,3 +99,26 @@ test("a time that cannot be written is told, and the former one stays", () =>
 test("only times are kept there", () => {
   expect(["clock", "handshake", "exit", "toString"].map(isTime)).toEqual([true, true, false, false]);
 });
+
+test("while a flush hangs, no second one begins, and the block that it writes is not written", () =>
+  inDirectory(async (directory) => {
+    const file = join(directory, "times");
+    const [held, begun] = [Promise.withResolvers<void>(), [] as number[]];
+    const times = new Times(file, (descriptor) => {
+      begun.push(descriptor);
+      return held.promise;
+    });
+    const write = (time: string) => {
+      times.write(TIME_KEYS.clock, time);
+      return nextTurn();
+    };
+    await write(`${NOW}`);
+    const underWay = bytesIn(file).subarray(4_096).toString();
+    for (let minutes = 3; minutes < 30; minutes += 3) await write(`${NOW + 60_000 * minutes}`);
+    expect(begun).toHaveLength(1);
+    expect(bytesIn(file).subarray(4_096).toString()).toBe(underWay);
+    expect(new Times(file).all).toEqual({ clock: `${NOW + 60_000 * 27}` });
+    held.resolve();
+    await nextTurn();
+    expect(begun).toHaveLength(2);
+  }));
