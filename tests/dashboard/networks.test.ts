@@ -40,6 +40,14 @@ test(
     await until(async () => (await guests())?.others === true);
     await tab.choose("Exit of Guests (guest0)", "default: main · disconnected");
     await until(async () => (await guests())?.assigned === false);
+    const limit = { down: 20, up: 5 };
+    await rig.gateway.api("PUT", "/api/networks/guest0", { rate: limit });
+    await tab.shows("main", /All of it together: 20 Mbit\/s down, 5 Mbit\/s up/);
+    await tab.click("Change the quota… Guests (guest0)");
+    await tab.type("Quota of Guests (guest0), in MB", "500");
+    await tab.click("Save the quota");
+    await until(async () => (await guests())?.quota?.megabytes === 500);
+    expect((await guests())?.rate).toEqual(limit);
     expect(await tab.barriers()).toEqual([]);
   },
   TIMEOUT_MS,
