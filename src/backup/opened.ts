@@ -2,9 +2,11 @@ import { type HostName, isPrefix, type Prefix } from "../base/address.ts";
 import { Matcher, type Rule } from "../destinations/rules.ts";
 import { DESTINATIONS } from "../destinations/saved.ts";
 import { parseDefaultExit } from "../devices/exit.ts";
-import type { DeviceId } from "../devices/id.ts";
+import type { DeviceId, LimitId } from "../devices/id.ts";
 import { NETWORKS } from "../devices/network-record.ts";
+import { SCHEDULES, type TimedAs } from "../schedules/schedule.ts";
 import { isBlocked, isBlockedExit, isOutside, isOutsideExit } from "../shared/exits.ts";
+import { linkIn } from "../shared/network-id.ts";
 import type { StoredDevice } from "../store/store.ts";
 import type { Holdings } from "./holdings.ts";
 
@@ -40,8 +42,6 @@ function unblocked(here: Holdings, then: Holdings): string[] {
   if (!rulesIn(then).some(isForAll)) return [];
   const blocked = withExit("blocked", then);
   const opened = here.devices.filter(({ id, exit }) => isBlocked(exit) && !blocked.has(id)).map(titleOf);
-  const isDefaultBlocked = ({ settings }: Holdings) =>
-    isBlockedExit(parseDefaultExit(settings.default_exit ?? "main"));
   const others = isDefaultBlocked(here) && !isDefaultBlocked(then);
   const closed = blockedNetworks(then);
   const networks = [...blockedNetworks(here)].filter((link) => !closed.has(link));
@@ -49,7 +49,52 @@ function unblocked(here: Holdings, then: Holdings): string[] {
     ...opened,
     ...networks.map((link) => `the network ${link}`),
     ...(others ? ["devices without an exit of their own"] : []),
+    ...unblockedByTime(here, then),
   ];
+}
+
+/** Whom a schedule gives an exit that may be blocked without it, and those that a schedule of here blocks no more. */
+function unblockedByTime(here: Holdings, then: Holdings): string[] {
+  const [had, has] = [timedExitsIn(here), timedExitsIn(then)];
+  const opening = without(has, had).filter(({ value, who }) => !isBlocked(value) && mayBeBlocked(who, here));
+  const lost = without(had, has).filter(({ value, who }) => isBlocked(value) && !isBlockedItself(who, then));
+  return [...opening, ...lost].map(({ who, name }) => {
+    const link = linkIn(who);
+    const device = then.devices.find(({ id }) => id === who);
+    const title = link === null ? JSON.stringify(device?.name ?? who) : `the network ${link}`;
+    return `${title} at the times of the schedule ${JSON.stringify(name)}`;
+  });
+}
+
+function timedExitsIn({ settings }: Holdings): TimedAs<"exit">[] {
+  const schedules = SCHEDULES.parse(settings[SCHEDULES.key] ?? null);
+  return schedules.flatMap((each) => (each.do === "exit" ? [each] : []));
+}
+
+function without<Entry>(all: readonly Entry[], others: readonly Entry[]): Entry[] {
+  const known = new Set(others.map((each) => JSON.stringify(each)));
+  return all.filter((each) => !known.has(JSON.stringify(each)));
+}
+
+/** A backup does not know which network a device is in. */
+function mayBeBlocked(who: LimitId, holdings: Holdings): boolean {
+  const isInBlocked = linkIn(who) === null && blockedNetworks(holdings).size > 0;
+  return isBlockedItself(who, holdings) ?? (isDefaultBlocked(holdings) || isInBlocked);
+}
+
+/** Null if it has no exit of its own. */
+function isBlockedItself(who: LimitId, { devices, settings }: Holdings): boolean | null {
+  const link = linkIn(who);
+  if (link === null) {
+    const exit = devices.find(({ id }) => id === who)?.exit ?? null;
+    return exit === null ? null : isBlocked(exit);
+  }
+  const [, network] = NETWORKS.parse(settings[NETWORKS.key] ?? null).find(([each]) => each === link) ?? [];
+  return network?.exit == null ? null : isBlockedExit(network.exit[0]);
+}
+
+function isDefaultBlocked({ settings }: Holdings): boolean {
+  return isBlockedExit(parseDefaultExit(settings.default_exit ?? "main"));
 }
 
 function blockedNetworks({ settings }: Holdings): Set<string> {

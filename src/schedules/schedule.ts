@@ -30,7 +30,7 @@ export interface Move {
 export type ActionKind = keyof Values;
 
 /** A device, a network, or all others have something else for some time. All others have no exit. */
-interface TimedAs<Kind extends ActionKind> {
+export interface TimedAs<Kind extends ActionKind> {
   name: string;
   do: Kind;
   who: LimitId;

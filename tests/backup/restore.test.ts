@@ -496,6 +496,37 @@ describe("the exit direct of a backup", () => {
       });
   });
 
+  test.each([
+    ["a network", { network: "guest0" }, "the network guest0"],
+    ["a device", { device: PHONE.id }, '"Phone"'],
+  ])("is not opened by a schedule of %s that is blocked otherwise", (_, of, who) => {
+    const rule = { id: "aaaaaa", prefixes: ["203.0.113.0/24"], devices: [], exit: "direct", note: "" };
+    const nights = (exit: string, until: string) =>
+      JSON.stringify([{ name: "nights", ...of, exit, at: "21:00", until }]);
+    const given = (exit: string, schedules: string) => ({
+      ...withDirect([{ ...PHONE, exit }]),
+      settings: {
+        ...{ direct: "on", destinations: JSON.stringify([rule]), schedules },
+        networks: JSON.stringify([{ interface: "guest0", exit }]),
+      },
+    });
+    const careful = { ...CAREFUL, replace: true };
+    const refusal = `the backup lets ${who} at the times of the schedule "nights" leave directly`;
+    withStore((store) => {
+      restoreInto(store, given("blocked", "[]"), MAY);
+      expect(() => restoreInto(store, given("blocked", nights("main", "23:00")), careful)).toThrow(refusal);
+      expect(store.read("schedules")).toBe("[]");
+      // It blocks as what it is over does.
+      restoreInto(store, given("blocked", nights("blocked", "23:00")), careful);
+    });
+    withStore((store) => {
+      restoreInto(store, given("main", nights("blocked", "23:00")), MAY);
+      expect(() => restoreInto(store, given("main", nights("blocked", "22:00")), careful)).toThrow(refusal);
+      expect(store.read("schedules")).toBe(nights("blocked", "23:00"));
+      restoreInto(store, given("main", nights("blocked", "23:00")), careful);
+    });
+  });
+
   test("a rule that contradicts one of the backup gives way, and that is told before", () => {
     withStore((store) => {
       const rule = { prefixes: ["203.0.113.0/24"], devices: [], note: "" };
