@@ -33,13 +33,14 @@ function placeOf(program: Command, words: readonly string[]): string | Candidate
   let command = program;
   let at = 0;
   let taker: Option | undefined;
+  let action = "";
   for (const word of words.slice(0, -1)) {
     if (taker !== undefined) taker = undefined;
     else if (word.startsWith("-")) taker = takerIn(command, word);
     else {
       const next = at === 0 ? commandsOf(command).find((each) => each.name() === word) : undefined;
-      if (next === undefined) at += 1;
-      else command = next;
+      if (next !== undefined) command = next;
+      else if (wordsOf(command.registeredArguments[at++]) !== undefined) action = word;
     }
   }
   if (taker !== undefined) return wordsOf(taker) ?? kindIn(taker.flags);
@@ -47,7 +48,7 @@ function placeOf(program: Command, words: readonly string[]): string | Candidate
   const commands = commandsOf(command).map((each) => ({ word: each.name(), help: each.description() }));
   if (commands.length > 0) return commands;
   const operand = operandAt(command, at);
-  return operand === undefined ? [] : (wordsOf(operand) ?? kindOf(operand.name()));
+  return operand === undefined ? [] : (wordsOf(operand) ?? kindAfter(action, operand.name()));
 }
 
 function commandsOf(command: Command): readonly Command[] {
@@ -76,8 +77,8 @@ function operandAt({ registeredArguments: all }: Command, at: number): Argument 
   return isOne ? first : all[at];
 }
 
-function wordsOf({ argChoices }: Argument | Option): Candidate[] | undefined {
-  return argChoices?.map((word) => ({ word }));
+function wordsOf(value: Argument | Option | undefined): Candidate[] | undefined {
+  return value?.argChoices?.map((word) => ({ word }));
 }
 
 function kindIn(flags: string): string {
@@ -87,6 +88,15 @@ function kindIn(flags: string): string {
 /** `exit` also if it is an exit or something else. */
 function kindOf(name: string): string {
   return /^exit\b/.test(name) ? "exit" : name;
+}
+
+/** What comes after an action, such as a network after `network-exit`, and an exit only after an `exit`. */
+function kindAfter(action: string, name: string): string {
+  const kind = kindOf(name);
+  if (action === "" || !["device", "exit"].includes(kind)) return kind;
+  if (kind === "exit") return /\bexit$/.test(action) ? kind : "";
+  if (action === "move") return "tunnel";
+  return /^(network|shared)-/.exec(action)?.[1] ?? kind;
 }
 
 /** The names that the gateway knows, one per line, some with a tab before what it is. */

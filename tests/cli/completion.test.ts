@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Value } from "typebox/value";
 import { Destination } from "../../src/destinations/schema.ts";
+import { LanNetwork, LanNetworkList } from "../../src/devices/network-schema.ts";
 import { Device, DeviceList } from "../../src/devices/schema.ts";
 import { Servers } from "../../src/http/schema.ts";
 import { ScheduleList } from "../../src/schedules/schema.ts";
@@ -16,7 +17,7 @@ import { commandLine, run } from "./program.ts";
 
 const { test } = long("each word of each command in each shell");
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(180_000);
 
 const NAMES = ["se-1", "my wörk", "it's $(touch pwned) `x`", "-x", "--url=http://evil"];
 /** What may follow a device, in the order of the help. */
@@ -32,11 +33,13 @@ const places = {
   [UNKNOWN]: { [UNKNOWN]: NAMES.map((hostname) => ({ ...Value.Create(ServerRecord), hostname })) },
 };
 const device = { ...Value.Create(Device), id: "02:00:00:00:00:20", name: "living room" };
+const network = { ...Value.Create(LanNetwork), interface: "guest0", name: "Guests" };
 /** What the gateway knows. */
 const ANSWERS: Record<string, object> = {
   "/api/servers": { ...Value.Create(Servers), servers: places },
   "/api/tunnels": { tunnels: ["main", "tv"].map((name) => ({ ...Value.Create(TunnelRow), name })) },
   "/api/devices": { ...Value.Create(DeviceList), devices: [device], exits: ["main", "blocked"] },
+  "/api/networks": { ...Value.Create(LanNetworkList), networks: [network] },
   "/api/destinations": {
     destinations: [
       { ...Value.Create(Destination), id: "3f9a1c", names: ["example.com"], prefixes: ["203.0.113.0/24"] },
@@ -136,11 +139,21 @@ test("bash completes each place of a command by itself, whatever options come be
   expect(await bash("destination", "remove", "")).toEqual(["3f9a1c"]);
   expect(await bash("why", "liv")).toEqual(["living\\ room"]);
   expect(await bash("why", "living\\ room", "")).toEqual(["example.com", "203.0.113.0/24"]);
+  expect(await bash("network", "Guests", "exit", "")).toEqual(["main", "blocked"]);
+  // The same places are offered again.
+  expect(await bash("connect", "se-1", "se")).toEqual(["se-1"]);
+  expect(await bash("--version", "device", "tv", "n")).toEqual(["name"]);
+});
+
+test("bash completes what a schedule is for, and what it then gives", async () => {
   expect(await bash("schedule", "b")).toEqual(["bedtime"]);
   expect(await bash("schedule", "bedtime", "")).toEqual([
     "exit",
     "rate",
     "quota",
+    "network-exit",
+    "network-rate",
+    "network-quota",
     "shared-rate",
     "shared-quota",
     "move",
@@ -148,9 +161,11 @@ test("bash completes each place of a command by itself, whatever options come be
   ]);
   expect(await bash("schedule", "bedtime", "exit", "liv")).toEqual(["living\\ room"]);
   expect(await bash("schedule", "bedtime", "exit", "tv", "")).toEqual(["main", "blocked"]);
-  // The same places are offered again.
-  expect(await bash("connect", "se-1", "se")).toEqual(["se-1"]);
-  expect(await bash("--version", "device", "tv", "n")).toEqual(["name"]);
+  expect(await bash("schedule", "bedtime", "network-exit", "")).toEqual(["guest0", "Guests"]);
+  expect(await bash("schedule", "bedtime", "network-exit", "guest0", "")).toEqual(["main", "blocked"]);
+  expect(await bash("schedule", "bedtime", "network-rate", "Guests", "")).toEqual([]);
+  expect(await bash("schedule", "bedtime", "move", "")).toEqual(["main", "tv"]);
+  expect(await bash("schedule", "bedtime", "shared-rate", "")).toEqual([]);
 });
 
 test("a gateway that does not answer does not keep the shell waiting", async () => {
@@ -184,6 +199,7 @@ describe.each(SHELLS)("at a terminal with %s", (shell) => {
     ["portcullis import por\t", "import|portcullis|"],
     ["portcullis add x --private-key-file por\t", "add|x|--private-key-file|portcullis|"],
     ["portcullis history --dev\tliv\t", "history|--device|living room|"],
+    ["portcullis schedule bed\tnetwork-ex\tguest\tbl\t", "schedule|bedtime|network-exit|guest0|blocked|"],
     ["portcullis default-exit --url http://a:1 bl\t", "default-exit|--url|http://a:1|blocked|"],
   ])("%j runs what it completes", async (keys, ran) => {
     rmSync(join(folder, "ran"), { force: true });
@@ -269,6 +285,7 @@ test.skipIf(Bun.which("fish") === null)("fish completes as bash does", async () 
   expect((await complete("portcullis tunnel tv connect ")).toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
   expect((await complete("portcullis device --url x tv ")).toSorted()).toEqual(DEVICE_FIELDS.toSorted());
   expect((await complete("portcullis device tv exit ")).toSorted()).toEqual(["blocked", "main"]);
+  expect((await complete("portcullis schedule x network-exit ")).toSorted()).toEqual(["Guests", "guest0"]);
   expect(await complete("portcullis device liv")).toEqual(["living room"]);
   expect((await complete("portcullis connect ")).toSorted()).toEqual(NAMES.slice(0, 3).toSorted());
 });
