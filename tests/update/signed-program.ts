@@ -12,7 +12,7 @@ export function programTrusting(workshop: Workshop): string[] {
 /** A folder with the program's sources, and other paths of this repository, with the workshop's key in them. */
 export function sourcesTrusting({ folder, key }: Workshop, others: readonly string[]): string {
   const copy = join(folder, "program");
-  for (const path of ["src", "scripts", "package.json", "tsconfig.json", ...others])
+  for (const path of ["src", "scripts", "package.json", "tsconfig.json", "bunfig.toml", ...others])
     cpSync(join(ROOT, path), join(copy, path), { recursive: true });
   for (const path of ["node_modules", ".tools"]) symlinkSync(join(ROOT, path), join(copy, path));
   appendFileSync(join(copy, "src/update/signers.txt"), key.signers);
