@@ -12,6 +12,8 @@ import { LANGUAGES, type Language } from "./languages/all.ts";
 
 /** A gateway that does not answer in time leaves the page in English. */
 const CATALOGUE_WITHIN_MS = 5_000;
+/** A gateway that starts again is there by then. */
+const AGAIN_MS = 3_000;
 
 // Tests have no browser.
 declare const document: { cookie: string } | undefined;
@@ -41,9 +43,11 @@ const errors = signal<ReadonlyMap<string, string> | null>(null);
 /** What checks find, by its code; null until it is there. */
 const findings = signal<ReadonlyMap<string, string> | null>(null);
 
-/** What every view may tell; to be called once the page is there. */
+/** What every view may tell; to be called once the page is there. They are English until it could be had. */
 export async function loadSentences(): Promise<void> {
-  if (shown !== ENGLISH) sentences.value = await textsOf(language.sentences);
+  if (shown === ENGLISH) return;
+  sentences.value = await textsOf(language.sentences);
+  if (sentences.value === null) setTimeout(loadSentences, AGAIN_MS);
 }
 
 /** What errors say, which is fetched with the first of them. */

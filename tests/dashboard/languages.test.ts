@@ -41,6 +41,17 @@ const wishing = (...languages: string[]) =>
 
 const open = (...languages: string[]) => rig.browser.open(SECURE, undefined, wishing(...languages));
 
+/** As while the gateway starts again. */
+const LOSES_SENTENCES = `
+  const real = fetch;
+  let isLost = false;
+  window.fetch = (path, init) => {
+    if (isLost || !String(path).includes("/sentences.")) return real(path, init);
+    isLost = true;
+    return Promise.reject(new TypeError("Failed to fetch"));
+  };
+`;
+
 /** A message in a language. */
 const said = (code: string, message: string) =>
   code === "en" ? message : (catalogueOf(code)[message] ?? "");
@@ -141,6 +152,16 @@ for (const { code, name } of OTHERS.slice(0, 1)) {
       await look(tab, "checks", said(code, "Checks"));
       await tab.shows("main", sentencesOf(code).check_clock ?? "missing");
       await tab.shows("main", sentencesOf(code, "findings").firewall_holds ?? "missing");
+    },
+    TIMEOUT_MS,
+  );
+
+  test(
+    "what the gateway tells is asked for again if it could not be had",
+    async () => {
+      const tab = await rig.browser.open(SECURE, undefined, `${wishing(code)};${LOSES_SENTENCES}`);
+      await look(tab, "checks", said(code, "Checks"));
+      await tab.shows("main", sentencesOf(code).check_clock ?? "missing");
     },
     TIMEOUT_MS,
   );
