@@ -1,10 +1,10 @@
 import { afterEach, expect } from "bun:test";
 import { commandIn } from "../../../src/sandbox/namespace.ts";
 import { long } from "../../fast.ts";
-import { Clock } from "../../rig/soak/clock.ts";
 import { crash, type Kind, TAMPERING } from "../../rig/soak/disturbances.ts";
 import { leftBehind } from "../../rig/soak/processes.ts";
 import { Soak } from "../../rig/soak/soak.ts";
+import { Clock } from "../../rig/tools/clock.ts";
 import { createLab, type Lab } from "../../rig/tools/lab.ts";
 import { until } from "../../rig/tools/until.ts";
 

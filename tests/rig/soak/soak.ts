@@ -1,9 +1,10 @@
 import { Home } from "../home/home.ts";
+import { Clock } from "../tools/clock.ts";
 import { randomFrom } from "../tools/random.ts";
 import { until } from "../tools/until.ts";
-import { Clock } from "./clock.ts";
 import { type Control, control } from "./control.ts";
 import { crash, type Kind, outage, TAMPERING } from "./disturbances.ts";
+import { jumpsOf } from "./jumps.ts";
 import { Listeners } from "./listeners.ts";
 import { Load } from "./load.ts";
 import { growth, Meter, type Sample } from "./meter.ts";
@@ -167,7 +168,7 @@ export class Soak {
     const clockOrOutage: Kind = (pick, random) =>
       random() < part
         ? outage(shortestMs + (longestMs - shortestMs) * random())
-        : this.clock.jump(pick, random);
+        : jumpsOf(this.clock)(pick, random);
     return [...TAMPERING, clockOrOutage, ...(this.isMeasured ? [] : [crash])];
   }
 
