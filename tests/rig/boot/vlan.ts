@@ -185,8 +185,9 @@ function answers(): Promise<(string | null)[]> {
   return device.fetched(...[VLAN.gateway4, LAN.gateway4].map((host) => `http://${host}:5000/health`));
 }
 
+/** Undefined while it is not known, and without an answer: the guest is busy as it takes an interface in. */
 async function network(link: string) {
-  const { networks } = await read("/api/networks");
+  const { networks } = await read("/api/networks").catch(() => ({ networks: [] }));
   return networks.find((each: { interface: string }) => each.interface === link);
 }
 
