@@ -25,7 +25,7 @@ export const VARIABLES =
     ?.text ?? "";
 
 /** Blocks that this suite and the sandbox's tests run themselves. */
-const CARRIED_OUT_ELSEWHERE = /^\.\/scripts\/(start|test|build|prove)\b|^\S*\bbun test\b/;
+const CARRIED_OUT_ELSEWHERE = /^\.\/scripts\/(start|test|build|prove|judge)\b|^\S*\bbun test\b/;
 
 export let lab: Lab;
 export let gateway: Gateway;

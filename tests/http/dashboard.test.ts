@@ -235,7 +235,7 @@ test("the same sources make the same files, with the same names", () => {
       .filter(
         (name) =>
           name !== "index.html" &&
-          !/^(others|map|place-guess|wg-easy)-/.test(name) &&
+          !/^(others|map|place-guess|wg-easy|gluetun-file)-/.test(name) &&
           !name.endsWith(".json"),
       )
       .map((name) => `/dashboard/${name}`)
