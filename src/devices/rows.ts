@@ -78,12 +78,13 @@ export class Rows {
     const presence = roster.presence(id);
     const heardAt = presence?.heardAt ?? null;
     const quota = limits.quotaOf(id);
-    const ofNetwork = limits.quotaOf(networkIdOf(`${presence?.interface}`));
+    const link = presence?.interface ?? null;
+    const ofNetwork = link === null ? null : limits.quotaOf(networkIdOf(link));
     return answerOf(DEVICE_FACTS, {
       id,
       record: assignments.of(id),
       presence,
-      network: assignments.networkName(presence?.interface ?? null),
+      network: assignments.networkName(link),
       told: leased.get(id) ?? this.announced.of(id) ?? undefined,
       exit: assignments.exitOf(id),
       isScheduled: assignments.current.exit.scheduled.has(id),

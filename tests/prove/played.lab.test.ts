@@ -2,6 +2,7 @@ import { expect } from "bun:test";
 import { long, needsNamespaces } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { datagramFrame } from "../rig/tools/packet.ts";
+import { until } from "../rig/tools/until.ts";
 import { Bench, GATEWAY_MAC } from "./bench.ts";
 import { Laboratory } from "./crafted.ts";
 import { mutantsOf, mutantWith, OF_RULESET } from "./mutants.ts";
@@ -85,7 +86,7 @@ needsNamespaces.test(
         await bench.comeIn("lan0", [
           datagramFrame({ toMac: GATEWAY_MAC, fromMac: "020000000005", payload: "begun", ...ends }),
         ]);
-        await sniffer.count();
+        await until(async () => (await sniffer.count()).leaks.length > 0);
         const [own = ""] = sniffer.take()[0]?.split(" ") ?? [];
         await bench.host.run([
           "ip",

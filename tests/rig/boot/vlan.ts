@@ -78,7 +78,7 @@ test(
     const sniffer = await lab.sniff();
     await decide("default-exit", { exit: "blocked" });
     await guest.shell(made(LINK));
-    // Setup has named the LAN that it found, which a VLAN does not join by itself, under no name.
+    // Setup has named the LAN that it found: a VLAN has to be added to it, by each of its names.
     await guest.shell(
       `sed -i s/^PORTCULLIS_LAN=.*/PORTCULLIS_LAN=eth1,${LINK},${RENAMED}/ ${SETTINGS}; systemctl restart portcullis`,
     );
