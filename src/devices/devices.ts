@@ -9,7 +9,6 @@ import type { Texts } from "../base/saved.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
 import type { Lan } from "../network/lan.ts";
 import type { Neighbour } from "../network/neighbours.ts";
-import { networkIdOf } from "../shared/network-id.ts";
 import { isUsedUp } from "../shared/quotas.ts";
 import { type DeviceFacts, deviceFactsOf } from "../shared/verdict.ts";
 import type { Host } from "../system/host.ts";
@@ -374,18 +373,16 @@ export class Devices {
     if (!(await this.roster.isKnown())) return null;
     if (!haveSent(this.carried)) await this.count();
     const { current } = this.assignments;
-    const quotaOf = (id: LimitId) => {
-      const quota = this.limits.quotaOf(id);
-      return quota === null ? {} : { quota: usedQuotaIn(quota) };
-    };
-    const { quota } = quotaOf(EVERYBODY_ELSE);
+    const part = (quota: ReturnType<Limits["quotaOf"]>) =>
+      quota === null ? {} : { quota: usedQuotaIn(quota) };
+    const { quota } = part(this.limits.quotaOf(EVERYBODY_ELSE));
     const devices = this.roster.ids.map((id) => {
       const order = this.assignments.of(id).exit;
-      const ofNetwork = quotaOf(networkIdOf(`${this.roster.linkOf(id)}`));
+      const ofNetwork = part(this.limits.quotaOfNetwork(this.roster.linkOf(id)));
       return {
         exit: this.exitOf(id),
         ...(order !== null && order.length > 1 && { exit_order: order.map(formatExit) }),
-        ...(isUsedUp(ofNetwork.quota) ? ofNetwork : quotaOf(id)),
+        ...(isUsedUp(ofNetwork.quota) ? ofNetwork : part(this.limits.quotaOf(id))),
       };
     });
     const shared = {

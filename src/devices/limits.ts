@@ -17,7 +17,7 @@ import {
   OTHERS,
 } from "../network/limits-table.ts";
 import { hasRules, nftTable, OwnTable } from "../network/own-table.ts";
-import { linkIn } from "../shared/network-id.ts";
+import { linkIn, networkIdOf } from "../shared/network-id.ts";
 import type { Host } from "../system/host.ts";
 import { type Column, inForce } from "./column.ts";
 import { type DeviceId, isDeviceId, isPrefixId, type LimitId } from "./id.ts";
@@ -74,6 +74,11 @@ export class Limits {
 
   quotaOf(id: LimitId): ReturnType<Quotas["of"]> {
     return this.deps.quotas.of(id);
+  }
+
+  /** The same of all devices of a network; null, too, if it is not known which network that is. */
+  quotaOfNetwork(link: string | null): ReturnType<Quotas["of"]> {
+    return link === null ? null : this.quotaOf(networkIdOf(link));
   }
 
   private get isNone(): boolean {

@@ -1,6 +1,5 @@
 import type { Bus } from "../base/bus.ts";
 import { answerOf } from "../base/fact.ts";
-import { networkIdOf } from "../shared/network-id.ts";
 import type { Host } from "../system/host.ts";
 import { Announced } from "./announced.ts";
 import type { Assignments } from "./assignments.ts";
@@ -18,7 +17,7 @@ interface Deps {
   host: Pick<Host, "read" | "hostName" | "now" | "monotonic" | "sleep">;
   roster: Roster;
   assignments: Assignments;
-  limits: Pick<Limits, "of" | "quotaOf">;
+  limits: Pick<Limits, "of" | "quotaOf" | "quotaOfNetwork">;
   traffic: Traffic<DeviceId>;
   isRemote: (id: DeviceId) => boolean;
   events: Pick<Bus<DeviceEvents>, "publish">;
@@ -78,13 +77,12 @@ export class Rows {
     const presence = roster.presence(id);
     const heardAt = presence?.heardAt ?? null;
     const quota = limits.quotaOf(id);
-    const link = presence?.interface ?? null;
-    const ofNetwork = link === null ? null : limits.quotaOf(networkIdOf(link));
+    const ofNetwork = limits.quotaOfNetwork(roster.linkOf(id));
     return answerOf(DEVICE_FACTS, {
       id,
       record: assignments.of(id),
       presence,
-      network: assignments.networkName(link),
+      network: assignments.networkName(presence?.interface ?? null),
       told: leased.get(id) ?? this.announced.of(id) ?? undefined,
       exit: assignments.exitOf(id),
       isScheduled: assignments.current.exit.scheduled.has(id),

@@ -295,6 +295,30 @@ test("a MAC address on two networks at once is on the one where it was seen last
   expect((await world.devices.rowsOf([mac]))[0]).toMatchObject({ interface: "lan0", exit: "amsterdam" });
 });
 
+test("a device says that its network's quota is used up, and one of another network does not", async () => {
+  await world.see(HOME, GUESTS);
+  const heard = (link: string, address: string, mac: string) =>
+    world.devices.saw({
+      ...{ interface: link, address: ip(address), mac: mac as Mac },
+      ...{ heardMsAgo: 0, isLost: false },
+    });
+  heard("eth0.20", "192.168.20.7", "02:00:00:00:00:20");
+  heard("lan0", "192.168.7.7", "02:00:00:00:00:30");
+  const isUsedUp = async () =>
+    (await world.devices.list()).devices.map(({ id, network_used_up }) => [id.slice(-2), network_used_up]);
+  await world.devices.networks.set("eth0.20", { quota: { megabytes: 5, every: "day" } });
+  expect(await isUsedUp()).toEqual([
+    ["20", undefined],
+    ["30", undefined],
+  ]);
+  world.host.useQuotas(5_000_000);
+  await world.devices.check();
+  expect(await isUsedUp()).toEqual([
+    ["20", true],
+    ["30", undefined],
+  ]);
+});
+
 test("after a restore of a home with other interfaces, the networks that are here are not new", async () => {
   world.store.write(NETWORKS.key, JSON.stringify([{ interface: "eth7", exit: "blocked" }]));
   world.store.write("default_exit", "amsterdam");
