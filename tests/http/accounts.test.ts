@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout } from "bun:test";
-import type { Settings } from "../../src/base/settings.ts";
 import type { HttpsListener } from "../../src/http/https-listener.ts";
 import { followMessages } from "../../src/http/messages.ts";
 import type { HttpsAnswer, PinnedRequest } from "../../src/system/host.ts";
@@ -8,7 +7,7 @@ import { slow } from "../fast.ts";
 import { FakeProvider, NUMBER } from "../providers/mullvad/provider.ts";
 import { BODY as OWN, PUBLIC } from "../servers/example.ts";
 import type { Home } from "./home.ts";
-import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
+import { SecureHome, TIMEOUT_MS } from "./secure-home.ts";
 
 const { test } = slow;
 
@@ -21,11 +20,14 @@ let secure: SecureHome;
 let home: Home;
 let https: HttpsListener;
 let provider: FakeProvider;
-beforeEach(() => homeWith("off"));
+beforeEach(() => start());
 afterEach(() => end());
 
-async function homeWith(auth: Settings["auth"], port: number | null = 5443): Promise<void> {
-  secure = await SecureHome.start(auth, { files: { "/etc/resolv.conf": "nameserver 203.0.113.53\n" }, port });
+async function start(port: number | null = 5443): Promise<void> {
+  secure = await SecureHome.start("off", {
+    files: { "/etc/resolv.conf": "nameserver 203.0.113.53\n" },
+    port,
+  });
   ({ home, https } = secure);
   provider = new FakeProvider();
   for (const name of ["api.mullvad.net", "www.privateinternetaccess.com"])
@@ -112,20 +114,13 @@ test("a logout forgets where the tunnels led at the provider", async () => {
   ]);
 });
 
-test("over plain HTTP nothing is served: the refusal names HTTPS, and comes before the body is read", async () => {
-  for (const [method, path] of [
-    ["GET", MULLVAD],
-    ["POST", MULLVAD],
-    ["DELETE", MULLVAD],
-    ["POST", `${MULLVAD}/rotate-key`],
-  ] as const) {
-    const { status, json, headers } = await home.send(method, path, undefined, { Host: "localhost:5000" });
-    expect([status, headers.get("connection")]).toEqual([403, "close"]);
-    expect(json).toEqual({
-      success: false,
-      error: `this is served by HTTPS only: use https://localhost:${https.listensAt}. Nothing was read here, but what was sent was not encrypted: if others can listen on this network, replace it`,
-    });
-  }
+test("over plain HTTP the refusal names HTTPS, and comes before the body is read", async () => {
+  const { json, headers } = await home.send("POST", MULLVAD, undefined, { Host: "localhost:5000" });
+  expect(headers.get("connection")).toBe("close");
+  expect(json).toEqual({
+    success: false,
+    error: `this is served by HTTPS only: use https://localhost:${https.listensAt}. Nothing was read here, but what was sent was not encrypted: if others can listen on this network, replace it`,
+  });
   // The body never comes.
   const head = `POST ${MULLVAD} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 60\r\n\r\n`;
   expect((await home.raw(head)).status).toBe(403);
@@ -139,7 +134,7 @@ test("without HTTPS the refusal says how to turn it on, or where to read why it 
     "it does not work at present; for the reason, on the gateway: sudo portcullis check",
   );
   await end();
-  await homeWith("off", null);
+  await start(null);
   expect(await refused()).toContain("to turn it on, on the gateway: sudo portcullis install --https on");
 });
 
@@ -158,31 +153,6 @@ test("no other way to write a path leads to an account by HTTP", async () => {
   ]) {
     const { status, text } = await home.send("GET", path);
     expect({ path, isServed: status === 200 || text.includes("otter") }).toEqual({ path, isServed: false });
-  }
-});
-
-test("with tokens, only one that may change things is served, even for reading", async () => {
-  for (const auth of ["write", "on"] as const) {
-    await end();
-    await homeWith(auth);
-    const phone = (await home.parts.tokens.add("phone", false)).token;
-    const tablet = (await home.parts.tokens.add("tablet", true)).token;
-    for (const [method, path] of [
-      ["GET", MULLVAD],
-      ["POST", MULLVAD],
-      ["DELETE", MULLVAD],
-      ["POST", `${MULLVAD}/rotate-key`],
-    ] as const) {
-      expect((await send(method, path, BODY)).status).toBe(401);
-      expect((await send(method, path, BODY, bearing(tablet))).status).toBe(403);
-    }
-    expect(provider.asked).toEqual([]);
-    expect((await send("POST", MULLVAD, BODY, bearing(phone))).status).toBe(200);
-    expect((await send("GET", "/api/events", undefined, bearing(phone))).json.events.at(-1).message).toBe(
-      "The gateway was logged in at Mullvad, by the token phone.",
-    );
-    // Over HTTP not even a missing token is spoken of: whoever has one would send it next.
-    expect((await home.send("GET", MULLVAD)).status).toBe(403);
   }
 });
 

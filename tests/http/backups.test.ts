@@ -185,17 +185,7 @@ test("one at a time", async () => {
   expect([first.status, second.status].toSorted()).toEqual([200, 429]);
 });
 
-test("neither over HTTP, nor without a token that may change things, nor by anyone where none is asked for", async () => {
-  const tablet = bearing((await secure.home.parts.tokens.add("tablet", true)).token);
-  for (const [path, body] of [
-    ["/api/backup", { passphrase: PASSPHRASE }],
-    ["/api/restore/preview", { backup: backupOf() }],
-    ["/api/restore", { backup: backupOf(), agreed: "0".repeat(64) }],
-  ] as const) {
-    expect((await send(path, body, {})).status).toBe(401);
-    expect((await send(path, body, tablet)).status).toBe(403);
-    expect((await secure.home.send("POST", path, body, phone)).status).toBe(403);
-  }
+test("while no token is asked for, nobody downloads a backup, and anyone may look at one of theirs", async () => {
   await secure.stop();
   await homeWith("off");
   const { status, json } = await send("/api/backup", { passphrase: PASSPHRASE }, {});

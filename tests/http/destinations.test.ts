@@ -7,7 +7,6 @@ import { ip, ips } from "../fake/address.ts";
 import { CHANGE_ELEMENTS } from "../fake/host.ts";
 import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
-import { listenTo } from "./socket.ts";
 
 const { test } = slow;
 
@@ -54,28 +53,6 @@ test("a rule leads its destinations to its exit until it is changed or removed",
   expect(await home.ask("DELETE", `/api/destinations/${id}`)).toEqual({ status: 200, success: true });
   expect(await list()).toEqual([]);
   expect(loaded()).toEqual([]);
-});
-
-test("without rules the firewall has nothing of them", async () => {
-  await home.connect();
-  const before = table();
-  const { id } = await add({ prefixes: ["203.0.113.0/24"], exit: "blocked" });
-  expect(table()).not.toBe(before);
-  await home.ask("DELETE", `/api/destinations/${id}`);
-  expect(table()).toBe(before);
-  expect(before).not.toMatch(/_to_ipv|leave_by|unblocked_by|blocked_devices/);
-});
-
-test("listeners are told of each change", async () => {
-  const listener = await listenTo(home.port);
-  await listener.received(1);
-  const { id } = await add({ prefixes: ["203.0.113.0/24"], exit: "blocked" });
-  await home.ask("DELETE", `/api/destinations/${id}`);
-  const events = (await listener.received(3)).slice(1);
-  expect(events).toEqual([
-    { type: "destinations_update", payload: { count: 1 } },
-    { type: "destinations_update", payload: { count: 0 } },
-  ]);
 });
 
 test.each<[object, number, string]>([
@@ -539,11 +516,4 @@ test("a rule to a tunnel that is being removed meanwhile is refused", async () =
   ]);
   // Whichever comes first: never both.
   expect([removed.status, added.status].filter((status) => status === 200)).toHaveLength(1);
-});
-
-test("the metrics count the rules by exit", async () => {
-  await add({ prefixes: ["203.0.113.0/24"], exit: "blocked" });
-  expect((await home.send("GET", "/metrics")).text).toContain(
-    'portcullis_destination_rules{exit="blocked"} 1\n',
-  );
 });

@@ -2,7 +2,6 @@ import { afterEach, beforeEach, expect } from "bun:test";
 import { slow } from "../fast.ts";
 import { BODY, PUBLIC } from "../servers/example.ts";
 import { Home } from "./home.ts";
-import { listenTo } from "./socket.ts";
 
 const { test } = slow;
 
@@ -48,18 +47,6 @@ test("favourites are those of all providers, each once, in the order in which th
   expect(await names()).toEqual(["se-1"]);
 });
 
-test("listeners are told of each change of the favourites", async () => {
-  const listener = await listenTo(home.port);
-  await listener.received(1);
-  await put("managed/se-1");
-  await put("managed/se-1");
-  await remove("managed/se-1");
-  expect((await listener.received(3)).slice(1)).toEqual([
-    { type: "favourites_update", payload: { count: 1 } },
-    { type: "favourites_update", payload: { count: 0 } },
-  ]);
-});
-
 const UNKNOWN = "server: there is no server of this name among the VPN account's servers";
 const PROVIDER = "provider must be managed, custom or imported";
 
@@ -103,8 +90,7 @@ test("there are a hundred favourites at most; one that no longer exists makes ro
   expect(await put("managed/se-101")).toEqual(refused(400, full));
   expect(await put("managed/se-100")).toEqual(SUCCESS);
   const others = MANY.filter(({ hostname }) => hostname !== "se-7");
-  home.host.files.set("/etc/servers.json", JSON.stringify({ servers: others }));
-  await home.parts.catalogue.reloadManaged(home.host, "/etc/servers.json", home.parts.store);
+  await home.relist(others);
   expect(await put("managed/se-101")).toEqual(SUCCESS);
   expect(await names()).toHaveLength(100);
 }, 60_000);
@@ -158,7 +144,6 @@ test("a round trip to a server that has moved is not listed", async () => {
   const trips = async () => (await home.send("GET", "/api/round-trips")).json.round_trips;
   expect(await trips()).toMatchObject([{ provider: "managed", server: "se-1", ms: 12.3 }]);
   const moved = MANY.map((each) => (each.hostname === "se-1" ? { ...each, ipv4: "198.51.100.1" } : each));
-  home.host.files.set("/etc/servers.json", JSON.stringify({ servers: moved }));
-  await home.parts.catalogue.reloadManaged(home.host, "/etc/servers.json", home.parts.store);
+  await home.relist(moved);
   expect(await trips()).toEqual([]);
 });

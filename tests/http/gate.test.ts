@@ -8,6 +8,7 @@ import { Gate } from "../../src/http/gate.ts";
 import { accessOf } from "../../src/http/rules.ts";
 import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
+import { bearing, SecureHome } from "./secure-home.ts";
 import { knock } from "./socket.ts";
 import { answerFrom } from "./wire.ts";
 
@@ -33,7 +34,6 @@ async function homeWith(auth: Auth): Promise<Keys> {
   };
 }
 
-const bearing = (token: string) => ({ Authorization: `Bearer ${token}` });
 const get = (path: string, headers: Record<string, string> = {}) =>
   home.send("GET", path, undefined, headers);
 const post = (path: string, headers: Record<string, string> = {}) =>
@@ -58,12 +58,13 @@ const OPEN = [
   "GET /swagger/swagger-ui.css",
 ];
 
-/** Every route of the app that HTTP serves, with something in place of each parameter. */
+/** Every route of the app that HTTP serves, or those for which it leads to HTTPS, with something in place of each parameter. */
 function routesOf(
   app: ReturnType<typeof createApp>["app"],
+  accesses: readonly ReturnType<typeof accessOf>[] = [undefined, "open"],
 ): { route: string; method: string; path: string }[] {
   return app.routes
-    .filter(({ path }) => [undefined, "open"].includes(accessOf(path)))
+    .filter(({ path }) => accesses.includes(accessOf(path)))
     .map(({ method, path }) => ({
       route: `${method} ${path}`,
       method,
@@ -131,6 +132,27 @@ test.each<Auth>(["write", "on"])(
       const { status } = await home.send(method, path, undefined, bearing(phone));
       expect({ route, isRefused: [401, 403].includes(status) }).toEqual({ route, isRefused: false });
     }
+  },
+);
+
+test.each<Auth>(["write", "on"])(
+  "with --auth %s, what is private needs HTTPS, and a token that may change things even for reading",
+  async (auth) => {
+    const { phone, tablet } = await homeWith(auth);
+    const secure = await SecureHome.of(home);
+    const routes = routesOf(appOf(), ["private"]);
+    expect(routes.length).toBeGreaterThan(10);
+    for (const { route, method, path } of routes) {
+      // Over HTTP not even a missing token is spoken of: whoever has one would send it next.
+      for (const headers of [{}, bearing(phone)]) {
+        const { status, json } = await home.send(method, path, undefined, headers);
+        expect([route, status, json.error]).toEqual([route, 403, expect.stringContaining("by HTTPS only")]);
+      }
+      const without = (await secure.send(method, path)).status;
+      const reading = (await secure.send(method, path, undefined, bearing(tablet))).status;
+      expect([route, without, reading]).toEqual([route, 401, 403]);
+    }
+    await secure.https.stop();
   },
 );
 

@@ -99,6 +99,12 @@ export class Home {
     return Home.start({}, { "/etc/servers.json": JSON.stringify({ servers }) });
   }
 
+  /** They are its servers from now on. */
+  async relist(servers: readonly object[]): Promise<void> {
+    this.host.files.set("/etc/servers.json", JSON.stringify({ servers }));
+    await this.parts.catalogue.reloadManaged(this.host, "/etc/servers.json", this.parts.store);
+  }
+
   /** For clients that are other programs: limits are those of the real clock, and what takes time takes none. */
   static async withRealClock(auth: Settings["auth"] = "off"): Promise<Home> {
     const clock = { now: () => Date.now(), monotonic: () => performance.now() };

@@ -36,11 +36,6 @@ const rowOf = async (tunnel = "main") =>
   (await home.send("GET", "/api/tunnels")).json.tunnels.find(({ name }: { name: string }) => name === tunnel);
 const lastOf = async (tunnel = "main") => (await rowOf(tunnel))?.last;
 
-async function relist(servers: object[]): Promise<void> {
-  home.host.files.set("/etc/servers.json", JSON.stringify({ servers }));
-  await home.parts.catalogue.reloadManaged(home.host, "/etc/servers.json", home.parts.store);
-}
-
 test("after a disconnect, the gateway tells what leads the tunnel to its targets again, as a connect takes it", async () => {
   expect(await lastOf()).toBeUndefined();
   expect(await connect(ORDER)).toEqual(OK);
@@ -99,18 +94,18 @@ test("a target that has left its list is not told while it is not there", async 
   await connect(ORDER);
   await disconnect();
   const [first, second, third] = ORDER.targets;
-  await relist(LIST.slice(1));
+  await home.relist(LIST.slice(1));
   expect(await lastOf()).toEqual({ ...ORDER, targets: [second, third] });
   expect(await connect(await lastOf())).toEqual(OK);
   await disconnect();
-  await relist([]);
+  await home.relist([]);
   // Rules are of no meaning for one.
   expect(await lastOf()).toEqual({ targets: [third] });
-  await relist(LIST);
+  await home.relist(LIST);
   expect(await lastOf()).toEqual({ ...ORDER, targets: [second, third] });
   await connect({ ...ORDER, targets: [first, second] });
   await disconnect();
-  await relist([]);
+  await home.relist([]);
   expect([await lastOf(), (await home.status()).last]).toEqual([undefined, undefined]);
 });
 

@@ -14,19 +14,13 @@ const PATH = "/api/dns/log";
 const TV = "02:00:00:00:00:20" as Mac;
 const SECRET = "very-private.example";
 
-test("the log of queries is for a full token over HTTPS, and no event, metric or status has a name of it", async () => {
+test("what the log of queries has is told there alone: no event, metric or status has a name of it", async () => {
   const secure = await SecureHome.start("write");
   const { home } = secure;
   try {
     const full = bearing((await home.parts.tokens.add("full", false)).token);
-    const reading = bearing((await home.parts.tokens.add("reading", true)).token);
     const events: string[] = [];
     followMessages(home.parts.events, (event) => void events.push(JSON.stringify(event)));
-    for (const method of ["GET", "POST", "DELETE"]) {
-      expect((await home.send(method, PATH, undefined, full)).status).toBe(403);
-      expect((await secure.send(method, PATH)).status).toBe(401);
-      expect((await secure.send(method, PATH, undefined, reading)).status).toBe(403);
-    }
     expect((await secure.send("GET", PATH, undefined, full)).json).toEqual({
       ...{ until: null, queries: [], dropped: 0 },
     });

@@ -100,17 +100,6 @@ test.each<[string, string, ScheduleBody]>([
   expect([await given(), (await list()).schedules[0].active]).toMatchObject([own, false]);
 });
 
-test("listeners are told of each change", async () => {
-  const listener = await listenTo(home.port);
-  await listener.received(1);
-  await put("nightly", { tunnel: "main", at: "04:00" });
-  await home.send("DELETE", "/api/schedules/nightly");
-  await home.send("GET", "/api/schedules");
-  const events = (await listener.received(3)).slice(1);
-  expect(events).toContainEqual({ type: "schedules_update", payload: { count: 1 } });
-  expect(events.at(-1)).toEqual({ type: "schedules_update", payload: { count: 0 } });
-});
-
 test.each<[object, number, string]>([
   [{}, 400, "either tunnel, device, network, shared_rate or shared_quota is required"],
   [{ tunnel: "main", every_hours: 0 }, 400, "every_hours must be a whole number from 1 to 720"],

@@ -26,7 +26,10 @@ export class SecureHome {
       claim,
     }: { files?: Record<string, string>; port?: number | null; claim?: string } = {},
   ): Promise<SecureHome> {
-    const home = await Home.start({ https: port }, files, auth, claim);
+    return SecureHome.of(await Home.start({ https: port }, files, auth, claim));
+  }
+
+  static async of(home: Home): Promise<SecureHome> {
     const https = new HttpsListener(home.app, "127.0.0.1", 0);
     https.use(CERTIFICATE);
     return new SecureHome(home, https);

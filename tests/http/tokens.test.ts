@@ -61,21 +61,6 @@ test("a token is made, shown once, used, listed without its text, and removed", 
   expect([...secure.home.lines, ...secure.home.faults, ...events, ...alerts].join("\n")).not.toMatch(TOKEN);
 });
 
-test("neither without a token, nor with one that may only read, nor over HTTP", async () => {
-  const tablet = (await secure.home.parts.tokens.add("tablet", true)).token;
-  for (const [method, path, body] of [
-    ["GET", "/api/tokens"],
-    ["POST", "/api/tokens", { name: "mine" }],
-    ["DELETE", "/api/tokens/phone"],
-  ] as const) {
-    expect((await send(method, path, body, "")).status).toBe(401);
-    expect((await send(method, path, body, tablet)).status).toBe(403);
-    const over = await secure.home.send(method, path, body, bearing(phone));
-    expect([over.status, over.json.error]).toEqual([403, expect.stringContaining("by HTTPS only")]);
-  }
-  expect(secure.home.parts.tokens.list().map(({ name }) => name)).toEqual(["phone", "tablet"]);
-});
-
 test("what is wrong is named, and nothing is changed", async () => {
   for (const [body, error] of [
     [{}, "name is required"],
