@@ -27,6 +27,25 @@ const COMMANDS = [
   ],
 ];
 
+/** What can be scheduled besides exits and moves. */
+const EVENINGS = [
+  ...["evening rate TV 20/off", "late rate TV off", "guests shared-rate 50/10", "nobody shared-rate off"],
+  ...["school quota TV 1GB/day", "all shared-quota 20GB/month 1", "none shared-quota off"],
+].map((words) => `schedule ${words} --at 18:00 --until 22:00`);
+
+/** What is wrong with a command, one row for each way. */
+const REFUSED = [
+  ...["shared-rate", "shared-rate 5 1", "shared-rate fast --at 18:00", "shared-quota 1GB", "quota TV"],
+  ...["exit TV main blocked", "exit TV", "move main blocked", "remove main", "remove --at 04:00", "remove"],
+  ...["move --every 6", "move --at 04:00 --days mon-funday", "move --at 4"],
+]
+  .map((words) => `schedule one ${words}`)
+  .concat(
+    ["add", "add http://lists.example/", "remove other", "off other", "close other", "public other"]
+      .concat(["open example.com TV", "doh on", "pause long"])
+      .map((words) => `dns ${words}`),
+  );
+
 /** Then those that change something, so that what they print has something to tell. */
 const CHANGES = [
   ...["connect Sweden", "disconnect", "use own", "tunnel amsterdam disconnect", "tunnel amsterdam remove"],
@@ -36,6 +55,28 @@ const CHANGES = [
   ...["shared-rate 50/10", "shared-quota off", "destination add 192.0.2.7 --exit main", "dns pause"],
   ...["schedule bed exit TV blocked --at 21:00 --until 07:00 --days sun-thu", "remote lan Phone off"],
   ...["destination remove 00159c", "forward TV:6882 --tcp --external 51414"],
+  ...[
+    "device TV resume",
+    "device TV resume",
+    "device TV pause soon",
+    "device TV exit",
+    "device TV colour red",
+  ],
+  ...["device TV exit oslo", "device TV exit blocked,main", "device TV exit main", "device TV rate off"],
+  ...["device TV rate 1/2/3", "device TV quota off", "device TV quota 20", "device TV quota 1MB/day slow"],
+  ...[
+    "device TV address 192.168.7.50",
+    "device TV address auto",
+    "device TV address",
+    "device TV forget now",
+  ],
+  ...["shared-quota 20GB/month 1", "shared-quota off told", "devices", "devices --names", "devices --exits"],
+  ...["schedule night remove", "schedule night remove", "schedule often move main --every 6h"],
+  ...["schedule nights move --at 04:00 --days sat", ...EVENINGS, "schedules", "schedules --names"],
+  ...["dns add https://lists.example/ads.txt TV", "dns off https://lists.example/hosts", "dns doh open"],
+  ...["dns open *.Bücher_1.example.", "dns close good.example", "dns private *.plex.direct", "dns"],
+  ...["dns public Plex.direct.", "dns on https://lists.example/hosts", "dns pause 0", "dns doh block"],
+  ...["dns close bücher_1.example", "dns remove https://lists.example/ads.txt", "dns", ...REFUSED],
 ];
 
 /**
