@@ -1,50 +1,47 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { BINARY } from "./client.ts";
 
 const TIMEOUT_MS = 240_000;
+setDefaultTimeout(TIMEOUT_MS);
 /** Five requests a second may connect, disconnect, or change a provider, a tunnel or a device. */
 const PACE_MS = 250;
 /** Another one than those of tests/binary/binary.test.ts. */
 const PORT = 30_000 + (process.pid % 2_000);
 
-test(
-  "each command that try prints works, and each computer's page shows its own server",
-  async () => {
-    const child = Bun.spawn([BINARY, "try", "--port", `${PORT}`], { stdout: "pipe", stderr: "inherit" });
-    try {
-      const screen = await shown(child.stdout, "removes the sandbox.");
-      expect(screen.split("\n").filter((line) => line.length > 80 && !line.includes("portcullis()"))).toEqual(
-        [],
-      );
-      const { definitions, commands } = partsOf(screen);
-      const printed = await played(definitions, commands);
-      // The phone's private key is for nobody else.
-      const [, folder = ""] = /^cd (.+)$/m.exec(definitions) ?? [];
-      expect([folder, join(folder, "phone.conf")].map((path) => statSync(path).mode & 0o777)).toEqual([
-        0o700, 0o600,
-      ]);
-      expect(
-        printed.filter(([, text]) => /"success":false|portcullis: |command not found/.test(text)),
-      ).toEqual([]);
-      expect(printed.filter(([command]) => /^(laptop|tv|camera) curl/.test(command))).toEqual([
-        ["laptop curl http://203.0.113.80/", expect.stringContaining("curl: (7) Failed to connect")],
-        ["laptop curl http://203.0.113.80/", "You come from 203.0.113.11 (VPN server 1)\n"],
-        ["laptop curl 'http://[2001:db8:113::80]/'", "You come from 2001:db8:113::11 (VPN server 1)\n"],
-        ["laptop curl http://203.0.113.80/", "You come from 203.0.113.12 (VPN server 2)\n"],
-        ["tv curl http://203.0.113.80/", "You come from 203.0.113.12 (VPN server 2)\n"],
-        ["camera curl http://203.0.113.80/", expect.stringContaining("curl: (7) Failed to connect")],
-        ["tv curl http://203.0.113.80/", expect.stringContaining("curl: (7) Failed to connect")],
-        ["laptop curl http://203.0.113.80/", expect.stringContaining("curl: (7) Failed to connect")],
-      ]);
-    } finally {
-      child.kill("SIGINT");
-    }
-    expect(await child.exited).toBe(0);
-  },
-  TIMEOUT_MS,
-);
+test("each command that try prints works, and each computer's page shows its own server", async () => {
+  const child = Bun.spawn([BINARY, "try", "--port", `${PORT}`], { stdout: "pipe", stderr: "inherit" });
+  try {
+    const screen = await shown(child.stdout, "removes the sandbox.");
+    expect(screen.split("\n").filter((line) => line.length > 80 && !line.includes("portcullis()"))).toEqual(
+      [],
+    );
+    const { definitions, commands } = partsOf(screen);
+    const printed = await played(definitions, commands);
+    // The phone's private key is for nobody else.
+    const [, folder = ""] = /^cd (.+)$/m.exec(definitions) ?? [];
+    expect([folder, join(folder, "phone.conf")].map((path) => statSync(path).mode & 0o777)).toEqual([
+      0o700, 0o600,
+    ]);
+    expect(printed.filter(([, text]) => /"success":false|portcullis: |command not found/.test(text))).toEqual(
+      [],
+    );
+    expect(printed.filter(([command]) => /^(laptop|tv|camera) curl/.test(command))).toEqual([
+      ["laptop curl http://203.0.113.80/", expect.stringContaining("curl: (7) Failed to connect")],
+      ["laptop curl http://203.0.113.80/", "You come from 203.0.113.11 (VPN server 1)\n"],
+      ["laptop curl 'http://[2001:db8:113::80]/'", "You come from 2001:db8:113::11 (VPN server 1)\n"],
+      ["laptop curl http://203.0.113.80/", "You come from 203.0.113.12 (VPN server 2)\n"],
+      ["tv curl http://203.0.113.80/", "You come from 203.0.113.12 (VPN server 2)\n"],
+      ["camera curl http://203.0.113.80/", expect.stringContaining("curl: (7) Failed to connect")],
+      ["tv curl http://203.0.113.80/", expect.stringContaining("curl: (7) Failed to connect")],
+      ["laptop curl http://203.0.113.80/", expect.stringContaining("curl: (7) Failed to connect")],
+    ]);
+  } finally {
+    child.kill("SIGINT");
+  }
+  expect(await child.exited).toBe(0);
+});
 
 /** What the program prints up to this text. */
 async function shown(stream: ReadableStream<Uint8Array>, end: string): Promise<string> {
@@ -86,19 +83,15 @@ test("try: where namespaces are not permitted, one sentence says so, and nothing
   expect(readdirSync("/run/netns").filter((name) => name.startsWith(`pc${pid}-`))).toEqual([]);
 });
 
-test(
-  "try: a port that is in use is named, and nothing is left behind",
-  async () => {
-    const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
-    const command = [BINARY, "try", "--port", `${taken.port}`];
-    const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe" });
-    const [code, stderr] = await Promise.all([child.exited, child.stderr.text()]);
-    taken.stop(true);
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: `portcullis: cannot listen on 127.0.0.1 port ${taken.port}: it is in use; choose another with --port\n`,
-    });
-    expect(readdirSync("/run/netns").filter((name) => name.startsWith(`pc${child.pid}-`))).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("try: a port that is in use is named, and nothing is left behind", async () => {
+  const taken = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data() {} } });
+  const command = [BINARY, "try", "--port", `${taken.port}`];
+  const child = Bun.spawn(command, { stdout: "pipe", stderr: "pipe" });
+  const [code, stderr] = await Promise.all([child.exited, child.stderr.text()]);
+  taken.stop(true);
+  expect({ code, stderr }).toEqual({
+    code: 1,
+    stderr: `portcullis: cannot listen on 127.0.0.1 port ${taken.port}: it is in use; choose another with --port\n`,
+  });
+  expect(readdirSync("/run/netns").filter((name) => name.startsWith(`pc${child.pid}-`))).toEqual([]);
+});

@@ -1,4 +1,4 @@
-import { afterAll, expect, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
 import { rmSync } from "node:fs";
 import type { TestResult } from "../../src/notifications/schema.ts";
 import { answerOperator, type OperatorAnswers } from "../../src/operator/operator.ts";
@@ -8,6 +8,7 @@ import { run } from "./program.ts";
 
 /** A start of the program on a busy machine. */
 const TIMEOUT_MS = 60_000;
+setDefaultTimeout(TIMEOUT_MS);
 const stateDir = newDirectory();
 let results: TestResult[] = [];
 const clock = { sleep: (ms: number) => Bun.sleep(ms) };
@@ -35,32 +36,23 @@ needsRoot.test(
     });
     expect(JSON.parse((await tried("--json")).stdout)).toEqual({ success: false, targets: results });
   },
-  TIMEOUT_MS,
 );
 
-needsRoot.test(
-  "without an address, or without a service, notify test says what to do",
-  async () => {
-    results = [];
-    expect(await tried()).toMatchObject({
-      code: 1,
-      stdout:
-        "The service has no address to send notifications to; set --notify (PORTCULLIS_NOTIFY), and restart it.\n",
-    });
-    expect(await run(0, ["notify", "test", "--state-dir", `${stateDir}/none`])).toMatchObject({
-      code: 1,
-      stderr: "portcullis: the service, which sends the notifications, is not running; start it first\n",
-    });
-  },
-  TIMEOUT_MS,
-);
+needsRoot.test("without an address, or without a service, notify test says what to do", async () => {
+  results = [];
+  expect(await tried()).toMatchObject({
+    code: 1,
+    stdout:
+      "The service has no address to send notifications to; set --notify (PORTCULLIS_NOTIFY), and restart it.\n",
+  });
+  expect(await run(0, ["notify", "test", "--state-dir", `${stateDir}/none`])).toMatchObject({
+    code: 1,
+    stderr: "portcullis: the service, which sends the notifications, is not running; start it first\n",
+  });
+});
 
-test(
-  "its help names the setting",
-  async () => {
-    expect((await run(0, ["notify", "--help"])).stdout).toContain(
-      "send a test message to the addresses of --notify",
-    );
-  },
-  TIMEOUT_MS,
-);
+test("its help names the setting", async () => {
+  expect((await run(0, ["notify", "--help"])).stdout).toContain(
+    "send a test message to the addresses of --notify",
+  );
+});

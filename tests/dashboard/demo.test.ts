@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect } from "bun:test";
+import { afterAll, afterEach, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +15,8 @@ import { freePort } from "../rig/tools/lab.ts";
 import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each view of the page again");
+
+setDefaultTimeout(TIMEOUT_MS);
 
 /** Where a site has other things beside it. */
 const PLACE = "/portcullis/demo/";
@@ -57,59 +59,43 @@ const UNKNOWN = "has no answer to that";
 /** What was asked for and is not in the folder. */
 const outside = (urls: readonly string[]) => urls.filter((each) => !each.startsWith(url));
 
-test(
-  "from files alone, all views are there, without a complaint and with no request for anything else",
-  async () => {
-    const tab = await browser.open(url);
-    await tab.shows(".state h1", "Protected");
-    expect(await tab.text(".demonstration")).toBe(BANNER.en);
-    for (const [view, title] of Object.entries(VIEWS)) {
-      await look(tab, view, title);
-      expect([view, await tab.text("main")]).not.toEqual([view, expect.stringContaining(UNKNOWN)]);
-    }
-    expect(tab.complaints).toEqual([]);
-    expect(tab.urls.length).toBeGreaterThan(5);
-    expect(outside(tab.urls)).toEqual([]);
-    // Such a request would have been seen.
-    await tab.page.evaluate(`fetch("/elsewhere")`);
-    expect(outside(tab.urls)).toEqual([`http://127.0.0.1:${port}/elsewhere`]);
-  },
-  TIMEOUT_MS,
-);
+test("from files alone, all views are there, without a complaint and with no request for anything else", async () => {
+  const tab = await browser.open(url);
+  await tab.shows(".state h1", "Protected");
+  expect(await tab.text(".demonstration")).toBe(BANNER.en);
+  for (const [view, title] of Object.entries(VIEWS)) {
+    await look(tab, view, title);
+    expect([view, await tab.text("main")]).not.toEqual([view, expect.stringContaining(UNKNOWN)]);
+  }
+  expect(tab.complaints).toEqual([]);
+  expect(tab.urls.length).toBeGreaterThan(5);
+  expect(outside(tab.urls)).toEqual([]);
+  // Such a request would have been seen.
+  await tab.page.evaluate(`fetch("/elsewhere")`);
+  expect(outside(tab.urls)).toEqual([`http://127.0.0.1:${port}/elsewhere`]);
+});
 
-test(
-  "a change is refused, and says why",
-  async () => {
-    const tab = await browser.open(`${url}#/tunnels`);
-    await tab.click("Disconnect main");
-    await tab.click("Disconnect");
-    await tab.shows("main", `Disconnect ${BANNER.en}`);
-    expect(tab.complaints).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("a change is refused, and says why", async () => {
+  const tab = await browser.open(`${url}#/tunnels`);
+  await tab.click("Disconnect main");
+  await tab.click("Disconnect");
+  await tab.shows("main", `Disconnect ${BANNER.en}`);
+  expect(tab.complaints).toEqual([]);
+});
 
-test(
-  "a page that was asleep goes on where its files are",
-  async () => {
-    // Nothing is played by itself, so the page takes the gateway for lost.
-    const tab = await browser.open(url, undefined, "setInterval = () => 0");
-    const asked = () => tab.urls.filter((each) => each === url).length;
-    await tab.shows(".state h1", "Protected");
-    await until(() => asked() === 2);
-    await tab.loses(".notice");
-    expect(await tab.text(".state h1")).toBe("Protected");
-    expect([tab.complaints, outside(tab.urls)]).toEqual([[], []]);
-  },
-  TIMEOUT_MS,
-);
+test("a page that was asleep goes on where its files are", async () => {
+  // Nothing is played by itself, so the page takes the gateway for lost.
+  const tab = await browser.open(url, undefined, "setInterval = () => 0");
+  const asked = () => tab.urls.filter((each) => each === url).length;
+  await tab.shows(".state h1", "Protected");
+  await until(() => asked() === 2);
+  await tab.loses(".notice");
+  expect(await tab.text(".state h1")).toBe("Protected");
+  expect([tab.complaints, outside(tab.urls)]).toEqual([[], []]);
+});
 
-test(
-  "it says what it is in the page's language",
-  async () => {
-    const tab = await browser.open(url, undefined, `document.cookie = "${LANGUAGE_COOKIE}=de; Path=/"`);
-    await tab.shows(".state h1", "Geschützt");
-    expect(await tab.text(".demonstration")).toBe(BANNER.de);
-  },
-  TIMEOUT_MS,
-);
+test("it says what it is in the page's language", async () => {
+  const tab = await browser.open(url, undefined, `document.cookie = "${LANGUAGE_COOKIE}=de; Path=/"`);
+  await tab.shows(".state h1", "Geschützt");
+  expect(await tab.text(".demonstration")).toBe(BANNER.de);
+});

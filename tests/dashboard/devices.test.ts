@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Device } from "../../src/devices/schema.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -8,6 +8,8 @@ import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
 import { until } from "../rig/tools/until.ts";
 
 const further = long("beyond the main paths of the view");
+
+setDefaultTimeout(TIMEOUT_MS);
 
 const TV = "/api/devices/02:00:00:00:00:20";
 const CAMERA_PATH = "/api/devices/02:00:00:00:00:30";
@@ -64,41 +66,33 @@ const ofTv = async () => (await list()).devices.find(({ name }: Device) => name 
 const row = (name: string) => `.device:has([aria-label="Exit of ${name}"])`;
 const CAMERA = row("192.168.77.30");
 
-test(
-  "a row says who it is, whose page it is, that it is new, what it carries, and by which tunnel to where it leaves",
-  async () => {
-    await tab.shows(row("Laptop"), "Laptop This device 192.168.77.10");
-    await tab.shows(row("192.168.77.30"), "192.168.77.30 New");
-    const traffic = await rig.lab.traffic(rig.lab.namespaces.client, { kinds: ["udp"] });
-    await tab.shows(row("Laptop"), /receives [1-9][\d.]* [kM]?bit\/s sends [1-9][\d.]* [kM]?bit\/s/);
-    await tab.shows(`${CAMERA} .device-activity`, /^$/);
-    await traffic.stop();
-    await tab.showsChosen("Exit of Laptop", "default: Gothenburg, Sweden");
-    await tab.shows("main", "The exit “direct” It is not offered: ");
-    await tab.click("Change…");
-    await tab.shows("main", "sudo portcullis direct on");
-    expect(await tab.barriers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("a row says who it is, whose page it is, that it is new, what it carries, and by which tunnel to where it leaves", async () => {
+  await tab.shows(row("Laptop"), "Laptop This device 192.168.77.10");
+  await tab.shows(row("192.168.77.30"), "192.168.77.30 New");
+  const traffic = await rig.lab.traffic(rig.lab.namespaces.client, { kinds: ["udp"] });
+  await tab.shows(row("Laptop"), /receives [1-9][\d.]* [kM]?bit\/s sends [1-9][\d.]* [kM]?bit\/s/);
+  await tab.shows(`${CAMERA} .device-activity`, /^$/);
+  await traffic.stop();
+  await tab.showsChosen("Exit of Laptop", "default: Gothenburg, Sweden");
+  await tab.shows("main", "The exit “direct” It is not offered: ");
+  await tab.click("Change…");
+  await tab.shows("main", "sudo portcullis direct on");
+  expect(await tab.barriers()).toEqual([]);
+});
 
-test(
-  "a choice moves the device, which then leaves there, and the other browser sees it",
-  async () => {
-    await tab.choose("Exit of TV", "amsterdam · Amsterdam, Netherlands");
-    await until(async () => (await exitOf("TV")) === "amsterdam");
-    await other.showsChosen("Exit of TV", "amsterdam · Amsterdam, Netherlands");
-    const [, tv] = rig.lab.sandbox.computers;
-    const page = () => rig.lab.fetchFrom(tv?.namespace ?? "", `http://${INTERNET.host4}/`);
-    await until(async () => (await page())?.includes("203.0.113.12") === true);
+test("a choice moves the device, which then leaves there, and the other browser sees it", async () => {
+  await tab.choose("Exit of TV", "amsterdam · Amsterdam, Netherlands");
+  await until(async () => (await exitOf("TV")) === "amsterdam");
+  await other.showsChosen("Exit of TV", "amsterdam · Amsterdam, Netherlands");
+  const [, tv] = rig.lab.sandbox.computers;
+  const page = () => rig.lab.fetchFrom(tv?.namespace ?? "", `http://${INTERNET.host4}/`);
+  await until(async () => (await page())?.includes("203.0.113.12") === true);
 
-    await other.choose("Exit of TV", "blocked · no internet");
-    await tab.showsChosen("Exit of TV", "blocked · no internet");
-    await tab.shows(row("TV"), "TV 192.168.77.20");
-    expect(await tab.barriers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+  await other.choose("Exit of TV", "blocked · no internet");
+  await tab.showsChosen("Exit of TV", "blocked · no internet");
+  await tab.shows(row("TV"), "TV 192.168.77.20");
+  expect(await tab.barriers()).toEqual([]);
+});
 
 further.test(
   "several devices are paused or get one exit at once, and what could not be changed is named",
@@ -132,35 +126,26 @@ further.test(
     await tab.click("Close");
     expect(await tab.text(".device-check")).toBeNull();
   },
-  TIMEOUT_MS,
 );
 
-further.test(
-  "keys that choose one exit after another move the device once, to the last",
-  async () => {
-    await rig.gateway.api("PUT", TV, { exit: "blocked" });
-    await tab.showsChosen("Exit of TV", "blocked · no internet");
-    await tab.choose("Exit of TV", "amsterdam · Amsterdam, Netherlands");
-    await tab.choose("Exit of TV", "blocked · no internet");
-    await tab.choose("Exit of TV", "default: Gothenburg, Sweden");
-    await until(async () => (await exitOf("TV")) === "main");
-    await other.showsChosen("Exit of TV", "default: Gothenburg, Sweden");
-    await tab.showsChosen("Exit of TV", "default: Gothenburg, Sweden");
-    await tab.shows(`${row("TV")} .outcome`, /^$/);
-  },
-  TIMEOUT_MS,
-);
+further.test("keys that choose one exit after another move the device once, to the last", async () => {
+  await rig.gateway.api("PUT", TV, { exit: "blocked" });
+  await tab.showsChosen("Exit of TV", "blocked · no internet");
+  await tab.choose("Exit of TV", "amsterdam · Amsterdam, Netherlands");
+  await tab.choose("Exit of TV", "blocked · no internet");
+  await tab.choose("Exit of TV", "default: Gothenburg, Sweden");
+  await until(async () => (await exitOf("TV")) === "main");
+  await other.showsChosen("Exit of TV", "default: Gothenburg, Sweden");
+  await tab.showsChosen("Exit of TV", "default: Gothenburg, Sweden");
+  await tab.shows(`${row("TV")} .outcome`, /^$/);
+});
 
-test(
-  "a device whose tunnel is down is marked as blocked, with the reason",
-  async () => {
-    await rig.gateway.api("PUT", TV, { exit: "amsterdam" });
-    await rig.gateway.api("POST", "/api/tunnels/amsterdam/disconnect");
-    await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
-    expect(await tab.barriers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("a device whose tunnel is down is marked as blocked, with the reason", async () => {
+  await rig.gateway.api("PUT", TV, { exit: "amsterdam" });
+  await rig.gateway.api("POST", "/api/tunnels/amsterdam/disconnect");
+  await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
+  expect(await tab.barriers()).toEqual([]);
+});
 
 further.test(
   "a device with several exits shows them and the one in force, and gets one exit only after a question",
@@ -183,7 +168,6 @@ further.test(
     await until(async () => (await exitOf("TV")) === "blocked");
     expect(await ofTv()).not.toHaveProperty("exit_order");
   },
-  TIMEOUT_MS,
 );
 
 further.test(
@@ -223,7 +207,6 @@ further.test(
     await other.showsChosen("Exit of TV", "in order: amsterdam, main and blocked");
     expect(await ofTv()).toMatchObject({ exit_order: ["amsterdam", "main", "blocked"] });
   },
-  TIMEOUT_MS,
 );
 
 further.test(
@@ -255,7 +238,6 @@ further.test(
     await tab.focus("Edit Laptop");
     await isIn(tab, "Online");
   },
-  TIMEOUT_MS,
 );
 
 further.test(
@@ -274,156 +256,132 @@ further.test(
     await tab.click("Save the order");
     await tab.showsChosen("Exit of TV", "in order: main and blocked");
   },
-  TIMEOUT_MS,
 );
 
-further.test(
-  "while the kill switch is off, no device without a tunnel is shown as blocked",
-  async () => {
-    const iconOf = (name: string) =>
-      tab.page.evaluate(`document.querySelector(${JSON.stringify(`${row(name)} .icon`)})?.classList.value`);
-    const turn = (to: "on" | "off") => rig.gateway.operate("killswitch", to);
-    await rig.gateway.api("POST", "/api/tunnels/amsterdam/disconnect");
-    await rig.gateway.api("PUT", TV, { exit: "amsterdam" });
-    await rig.gateway.api("PUT", CAMERA_PATH, { exit: "blocked" });
-    await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
-    await tab.showsChosen("Exit of 192.168.77.30", "blocked · no internet");
-    expect([await iconOf("TV"), await iconOf("192.168.77.30")]).toEqual(Array(2).fill("icon icon-blocked"));
-    expect((await turn("off")).code).toBe(0);
-    for (const name of ["TV", "192.168.77.30"]) {
-      await tab.shows(row(name), "Might leave outside the tunnel: the kill switch is off.");
-      expect(await iconOf(name)).toBe("icon icon-warning");
-    }
-    expect(await tab.chosen("Exit of 192.168.77.30")).toBe("blocked · the kill switch is off");
-    expect(await iconOf("Laptop")).toBe("icon icon-shield");
-    expect(await tab.barriers()).toEqual([]);
-    expect((await turn("on")).code).toBe(0);
-    await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
-  },
-  TIMEOUT_MS,
-);
+further.test("while the kill switch is off, no device without a tunnel is shown as blocked", async () => {
+  const iconOf = (name: string) =>
+    tab.page.evaluate(`document.querySelector(${JSON.stringify(`${row(name)} .icon`)})?.classList.value`);
+  const turn = (to: "on" | "off") => rig.gateway.operate("killswitch", to);
+  await rig.gateway.api("POST", "/api/tunnels/amsterdam/disconnect");
+  await rig.gateway.api("PUT", TV, { exit: "amsterdam" });
+  await rig.gateway.api("PUT", CAMERA_PATH, { exit: "blocked" });
+  await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
+  await tab.showsChosen("Exit of 192.168.77.30", "blocked · no internet");
+  expect([await iconOf("TV"), await iconOf("192.168.77.30")]).toEqual(Array(2).fill("icon icon-blocked"));
+  expect((await turn("off")).code).toBe(0);
+  for (const name of ["TV", "192.168.77.30"]) {
+    await tab.shows(row(name), "Might leave outside the tunnel: the kill switch is off.");
+    expect(await iconOf(name)).toBe("icon icon-warning");
+  }
+  expect(await tab.chosen("Exit of 192.168.77.30")).toBe("blocked · the kill switch is off");
+  expect(await iconOf("Laptop")).toBe("icon icon-shield");
+  expect(await tab.barriers()).toEqual([]);
+  expect((await turn("on")).code).toBe(0);
+  await tab.shows(row("TV"), "Blocked: the tunnel amsterdam is disconnected.");
+});
 
-further.test(
-  "a device is renamed in its row, and forgotten only after a question",
-  async () => {
-    await tab.click("Edit 192.168.77.30");
-    await tab.shows(CAMERA, "MAC address 02:00:00:00:00:30");
-    const forward = "/api/forwards/02:00:00:00:00:30/tcp/554";
-    await rig.gateway.api("PUT", forward, { external: 51413 });
-    await tab.shows(CAMERA, "Port 554 (TCP) reached from the internet at port 51413 of the main tunnel");
-    await rig.gateway.api("DELETE", forward);
-    expect(await tab.barriers()).toEqual([]);
-    await tab.type("Name of 192.168.77.30", "front/door");
-    await tab.press("Enter");
-    await tab.shows(`${CAMERA} .form .outcome.failed`, "It contains a slash.");
-    await tab.type("Name of 192.168.77.30", "Front door");
-    await tab.press("Enter");
-    await tab.shows(row("Front door"), "Front door 192.168.77.30");
-    await other.shows(row("Front door"), "Front door 192.168.77.30");
-    await tab.click("Edit Front door");
-    await tab.click("Forget Front door");
-    await tab.shows(
-      DIALOG,
-      "Forget Front door? Front door loses the name and the exit that were given to it",
-    );
-    expect(await tab.barriers()).toEqual([]);
-    await tab.click("Cancel");
-    expect(await exitOf("Front door")).toBe("main");
-    await tab.click("Forget Front door");
-    await tab.click("Forget");
-    await tab.shows(CAMERA, "192.168.77.30 New");
-    await other.shows(CAMERA, "192.168.77.30 New");
-  },
-  TIMEOUT_MS,
-);
+further.test("a device is renamed in its row, and forgotten only after a question", async () => {
+  await tab.click("Edit 192.168.77.30");
+  await tab.shows(CAMERA, "MAC address 02:00:00:00:00:30");
+  const forward = "/api/forwards/02:00:00:00:00:30/tcp/554";
+  await rig.gateway.api("PUT", forward, { external: 51413 });
+  await tab.shows(CAMERA, "Port 554 (TCP) reached from the internet at port 51413 of the main tunnel");
+  await rig.gateway.api("DELETE", forward);
+  expect(await tab.barriers()).toEqual([]);
+  await tab.type("Name of 192.168.77.30", "front/door");
+  await tab.press("Enter");
+  await tab.shows(`${CAMERA} .form .outcome.failed`, "It contains a slash.");
+  await tab.type("Name of 192.168.77.30", "Front door");
+  await tab.press("Enter");
+  await tab.shows(row("Front door"), "Front door 192.168.77.30");
+  await other.shows(row("Front door"), "Front door 192.168.77.30");
+  await tab.click("Edit Front door");
+  await tab.click("Forget Front door");
+  await tab.shows(DIALOG, "Forget Front door? Front door loses the name and the exit that were given to it");
+  expect(await tab.barriers()).toEqual([]);
+  await tab.click("Cancel");
+  expect(await exitOf("Front door")).toBe("main");
+  await tab.click("Forget Front door");
+  await tab.click("Forget");
+  await tab.shows(CAMERA, "192.168.77.30 New");
+  await other.shows(CAMERA, "192.168.77.30 New");
+});
 
-further.test(
-  "a device gets an icon, which stands beside its name in the other browser, too",
-  async () => {
-    await tab.click("Edit TV");
-    await tab.choose("Icon of TV", "Games console");
-    await tab.click("Save icon and group");
-    await other.shows(`${row("TV")} .device-icon`, "Games console");
-    expect((await ofTv())?.icon).toBe("console");
-    expect(await tab.barriers()).toEqual([]);
-    await tab.choose("Icon of TV", "No icon");
-    await tab.click("Save icon and group");
-    await until(async () => (await other.text(row("TV")))?.includes("Games console") === false);
-    expect(await ofTv()).not.toHaveProperty("icon");
-  },
-  TIMEOUT_MS,
-);
+further.test("a device gets an icon, which stands beside its name in the other browser, too", async () => {
+  await tab.click("Edit TV");
+  await tab.choose("Icon of TV", "Games console");
+  await tab.click("Save icon and group");
+  await other.shows(`${row("TV")} .device-icon`, "Games console");
+  expect((await ofTv())?.icon).toBe("console");
+  expect(await tab.barriers()).toEqual([]);
+  await tab.choose("Icon of TV", "No icon");
+  await tab.click("Save icon and group");
+  await until(async () => (await other.text(row("TV")))?.includes("Games console") === false);
+  expect(await ofTv()).not.toHaveProperty("icon");
+});
 
-further.test(
-  "a device is limited in its row, which then says so, as does the other browser's",
-  async () => {
-    await tab.click("Edit TV");
-    await tab.type("TV receives at most, in Mbit/s", "2.5");
-    await tab.type("TV sends at most, in Mbit/s", "100000");
-    await tab.click("Save the limit");
-    await tab.shows(row("TV"), "It must be from 0.1 to 10000.");
-    await tab.type("TV sends at most, in Mbit/s", "");
-    await tab.click("Save the limit");
-    await tab.shows(row("TV"), "2.5 Mbit/s down");
-    await other.shows(row("TV"), "2.5 Mbit/s down");
-    const { devices } = await list();
-    expect(devices.find(({ name }: Device) => name === "TV")?.rate).toEqual({ down: 2.5, up: null });
-    expect(await tab.barriers()).toEqual([]);
-    await tab.type("TV receives at most, in Mbit/s", "");
-    await tab.click("Save the limit");
-    await until(async () => (await tab.text(row("TV")))?.includes("Mbit/s down") === false);
+further.test("a device is limited in its row, which then says so, as does the other browser's", async () => {
+  await tab.click("Edit TV");
+  await tab.type("TV receives at most, in Mbit/s", "2.5");
+  await tab.type("TV sends at most, in Mbit/s", "100000");
+  await tab.click("Save the limit");
+  await tab.shows(row("TV"), "It must be from 0.1 to 10000.");
+  await tab.type("TV sends at most, in Mbit/s", "");
+  await tab.click("Save the limit");
+  await tab.shows(row("TV"), "2.5 Mbit/s down");
+  await other.shows(row("TV"), "2.5 Mbit/s down");
+  const { devices } = await list();
+  expect(devices.find(({ name }: Device) => name === "TV")?.rate).toEqual({ down: 2.5, up: null });
+  expect(await tab.barriers()).toEqual([]);
+  await tab.type("TV receives at most, in Mbit/s", "");
+  await tab.click("Save the limit");
+  await until(async () => (await tab.text(row("TV")))?.includes("Mbit/s down") === false);
 
-    // Its form has the other button that is called so.
-    await tab.click("Close TV");
-    await tab.click("Change the limit…");
-    await tab.type("All others send at most, in Mbit/s", "10");
-    await tab.click("Save the limit");
-    await other.shows("main", "receive and send together. 10 Mbit/s up");
-    expect((await list()).shared_rate).toEqual({ down: null, up: 10 });
-    expect((await rig.gateway.api("PUT", "/api/shared-rate", { rate: null })).status).toBe(200);
-  },
-  TIMEOUT_MS,
-);
+  // Its form has the other button that is called so.
+  await tab.click("Close TV");
+  await tab.click("Change the limit…");
+  await tab.type("All others send at most, in Mbit/s", "10");
+  await tab.click("Save the limit");
+  await other.shows("main", "receive and send together. 10 Mbit/s up");
+  expect((await list()).shared_rate).toEqual({ down: null, up: 10 });
+  expect((await rig.gateway.api("PUT", "/api/shared-rate", { rate: null })).status).toBe(200);
+});
 
-further.test(
-  "a device has a quota in its row, and what happens at its end",
-  async () => {
-    const quota = async () => (await list()).devices.find(({ name }: Device) => name === "TV")?.quota;
-    await tab.click("Edit TV");
-    await tab.type("Quota of TV, in MB", "500");
-    await tab.click("Save the quota");
-    await other.shows(row("TV"), "of 500 MB today, then blocked");
-    await tab.choose("The quota begins again", "each month");
-    await tab.choose("At the end of the quota", "The device is slower");
-    await tab.click("Save the quota");
-    await tab.shows(row("TV"), "Quota: at_end: down or up is required; told for no limit.");
-    await tab.type("TV then receives at most, in Mbit/s", "1.5");
-    await tab.click("Save the quota");
-    await other.shows(row("TV"), "of 500 MB this month, then 1.5 Mbit/s down");
-    expect(await quota()).toMatchObject({ megabytes: 500, every: "month", at_end: { down: 1.5, up: null } });
-    expect(await tab.barriers()).toEqual([]);
-    await tab.choose("At the end of the quota", "Only an alert");
-    await tab.click("Save the quota");
-    await other.shows(row("TV"), "then only told");
-    await tab.type("Quota of TV, in MB", "");
-    await tab.click("Save the quota");
-    await until(async () => (await quota()) === undefined);
-    await tab.click("Close TV");
+further.test("a device has a quota in its row, and what happens at its end", async () => {
+  const quota = async () => (await list()).devices.find(({ name }: Device) => name === "TV")?.quota;
+  await tab.click("Edit TV");
+  await tab.type("Quota of TV, in MB", "500");
+  await tab.click("Save the quota");
+  await other.shows(row("TV"), "of 500 MB today, then blocked");
+  await tab.choose("The quota begins again", "each month");
+  await tab.choose("At the end of the quota", "The device is slower");
+  await tab.click("Save the quota");
+  await tab.shows(row("TV"), "Quota: at_end: down or up is required; told for no limit.");
+  await tab.type("TV then receives at most, in Mbit/s", "1.5");
+  await tab.click("Save the quota");
+  await other.shows(row("TV"), "of 500 MB this month, then 1.5 Mbit/s down");
+  expect(await quota()).toMatchObject({ megabytes: 500, every: "month", at_end: { down: 1.5, up: null } });
+  expect(await tab.barriers()).toEqual([]);
+  await tab.choose("At the end of the quota", "Only an alert");
+  await tab.click("Save the quota");
+  await other.shows(row("TV"), "then only told");
+  await tab.type("Quota of TV, in MB", "");
+  await tab.click("Save the quota");
+  await until(async () => (await quota()) === undefined);
+  await tab.click("Close TV");
 
-    // Its form has the other button that is called so.
-    await tab.click("Change the quota…");
-    await tab.type("Quota of all others, in MB", "900");
-    await tab.choose("At the end of the quota", "They are slower");
-    await tab.type("All others then send at most, in Mbit/s", "2");
-    await tab.click("Save the quota");
-    await other.shows("main", "of 900 MB today, then 2 Mbit/s up");
-    expect(await tab.barriers()).toEqual([]);
-    const { megabytes, at_end } = (await list()).shared_quota;
-    expect([megabytes, at_end]).toEqual([900, { down: null, up: 2 }]);
-    expect((await rig.gateway.api("PUT", "/api/shared-quota", { quota: null })).status).toBe(200);
-  },
-  TIMEOUT_MS,
-);
+  // Its form has the other button that is called so.
+  await tab.click("Change the quota…");
+  await tab.type("Quota of all others, in MB", "900");
+  await tab.choose("At the end of the quota", "They are slower");
+  await tab.type("All others then send at most, in Mbit/s", "2");
+  await tab.click("Save the quota");
+  await other.shows("main", "of 900 MB today, then 2 Mbit/s up");
+  expect(await tab.barriers()).toEqual([]);
+  const { megabytes, at_end } = (await list()).shared_quota;
+  expect([megabytes, at_end]).toEqual([900, { down: null, up: 2 }]);
+  expect((await rig.gateway.api("PUT", "/api/shared-quota", { quota: null })).status).toBe(200);
+});
 
 further.test(
   "direct is offered only if the operator allows it, asks first, and is marked plainly",
@@ -449,7 +407,6 @@ further.test(
     expect(await exitOf("TV")).toBe("direct");
     expect(await tab.barriers()).toEqual([]);
   },
-  TIMEOUT_MS,
 );
 
 further.test(
@@ -467,45 +424,36 @@ further.test(
     expect(await tab.chosen("Exit of TV")).toStartWith("default: ");
     expect(await tab.barriers()).toEqual([]);
   },
-  TIMEOUT_MS,
 );
 
-further.test(
-  "blocking by default asks first, and says whom it blocks",
-  async () => {
-    await rig.gateway.api("PUT", TV, { exit: "main" });
-    await tab.showsChosen("Exit of TV", "main · Gothenburg, Sweden");
-    await tab.choose("Default exit", "blocked · no internet");
-    await tab.shows(DIALOG, "Laptop and 192.168.77.30, and each new device, will have no internet");
-    expect(await tab.barriers()).toEqual([]);
-    await tab.click("Block them");
-    await until(async () => (await list()).default_exit === "blocked");
-    await other.showsChosen("Exit of Laptop", "default: blocked · no internet");
-    await tab.choose("Default exit", "main · Gothenburg, Sweden");
-    await until(async () => (await list()).default_exit === "main");
-  },
-  TIMEOUT_MS,
-);
+further.test("blocking by default asks first, and says whom it blocks", async () => {
+  await rig.gateway.api("PUT", TV, { exit: "main" });
+  await tab.showsChosen("Exit of TV", "main · Gothenburg, Sweden");
+  await tab.choose("Default exit", "blocked · no internet");
+  await tab.shows(DIALOG, "Laptop and 192.168.77.30, and each new device, will have no internet");
+  expect(await tab.barriers()).toEqual([]);
+  await tab.click("Block them");
+  await until(async () => (await list()).default_exit === "blocked");
+  await other.showsChosen("Exit of Laptop", "default: blocked · no internet");
+  await tab.choose("Default exit", "main · Gothenburg, Sweden");
+  await until(async () => (await list()).default_exit === "main");
+});
 
-further.test(
-  "a network behind another router is added by form, and says which route it lacks",
-  async () => {
-    await tab.click("Add a network");
-    expect(await tab.barriers()).toEqual([]);
-    await tab.type("Prefix", "192.168.77.0/25");
-    await tab.type("Name", "Office");
-    await tab.click("Add the network");
-    await tab.shows(".networks .outcome.failed", "192.168.77.0/25 overlaps");
-    await tab.type("Prefix", "10.8.0.0/24");
-    await tab.choose("Exit", "amsterdam · Amsterdam, Netherlands");
-    await tab.click("Add the network");
-    await tab.shows(row("Office"), "Office 10.8.0.0/24");
-    await other.shows(".networks", "sudo ip route add 10.8.0.0/24 via");
-    expect(await exitOf("Office")).toBe("amsterdam");
-    expect(await tab.barriers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+further.test("a network behind another router is added by form, and says which route it lacks", async () => {
+  await tab.click("Add a network");
+  expect(await tab.barriers()).toEqual([]);
+  await tab.type("Prefix", "192.168.77.0/25");
+  await tab.type("Name", "Office");
+  await tab.click("Add the network");
+  await tab.shows(".networks .outcome.failed", "192.168.77.0/25 overlaps");
+  await tab.type("Prefix", "10.8.0.0/24");
+  await tab.choose("Exit", "amsterdam · Amsterdam, Netherlands");
+  await tab.click("Add the network");
+  await tab.shows(row("Office"), "Office 10.8.0.0/24");
+  await other.shows(".networks", "sudo ip route add 10.8.0.0/24 via");
+  expect(await exitOf("Office")).toBe("amsterdam");
+  expect(await tab.barriers()).toEqual([]);
+});
 
 further.test(
   "among 250 devices a search answers at once, and a change costs no more than a moment",
@@ -534,7 +482,6 @@ further.test(
     await tab.shows(".chip[aria-pressed=true]", /^New 25\d$/);
     expect(await tab.barriers([PHONE])).toEqual([]);
   },
-  TIMEOUT_MS,
 );
 
 /** That many devices besides its computers. */

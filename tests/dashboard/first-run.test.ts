@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import type { Device } from "../../src/devices/schema.ts";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { zipOf } from "../cli/archives.ts";
@@ -8,6 +8,8 @@ import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
 import { until } from "../rig/tools/until.ts";
 
 const further = long("beyond the main paths of the view");
+
+setDefaultTimeout(TIMEOUT_MS);
 
 let rig: Rig;
 let tab: Tab;
@@ -75,21 +77,17 @@ async function importServers(): Promise<void> {
 /** As a person does who opens a website on the computer with the browser. */
 const openWebsite = () => rig.lab.fetchFrom(rig.lab.namespaces.client, `http://${INTERNET.host4}/`);
 
-test(
-  "a gateway without a server leads to the first steps, with the three ways to get one",
-  async () => {
-    await open();
-    await tab.shows("h1", "Set up the gateway");
-    await tab.shows(".ways", "With an account");
-    await tab.page.click(".ways summary");
-    await tab.shows(".ways details", "sudo portcullis account login");
-    expect(await tab.text("title")).not.toBeNull();
-    expect(await tab.page.title()).toBe("Set up · Portcullis");
-    expect(await tab.text(".step:nth-child(2)")).toBe("2 Connect");
-    expect(await tab.barriers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("a gateway without a server leads to the first steps, with the three ways to get one", async () => {
+  await open();
+  await tab.shows("h1", "Set up the gateway");
+  await tab.shows(".ways", "With an account");
+  await tab.page.click(".ways summary");
+  await tab.shows(".ways details", "sudo portcullis account login");
+  expect(await tab.text("title")).not.toBeNull();
+  expect(await tab.page.title()).toBe("Set up · Portcullis");
+  expect(await tab.text(".step:nth-child(2)")).toBe("2 Connect");
+  expect(await tab.barriers()).toEqual([]);
+});
 
 further.test(
   "Home can be seen without a server too, and leads back only when the page is opened again",
@@ -101,61 +99,52 @@ further.test(
     await tab.page.reload();
     await tab.shows("h1", "Set up the gateway");
   },
-  TIMEOUT_MS,
 );
 
-test(
-  "the form for a server of one's own shows what the gateway refuses at the field that it names",
-  async () => {
-    await open();
-    await tab.click("Add a server…");
-    await tab.click("Add the server");
-    await tab.shows(".field:has([name=name]) .failed", "It is required.");
-    await tab.focuses("name");
-    const lacks = `[...document.querySelectorAll(".field:has(.failed) [name]")].map((each) => each.name)`;
-    const required = ["name", "endpoint", "public_key", "private_key", "address"];
-    expect(await tab.page.evaluate(lacks)).toEqual(required);
-    expect(await tab.barriers()).toEqual([]);
-    await tab.page.type("[name=name]", "home");
-    await tab.page.type("[name=endpoint]", "nonsense");
-    for (const name of ["public_key", "private_key", "address"]) await tab.page.type(`[name=${name}]`, "x");
-    await tab.press("Enter");
-    await tab.shows(".field:has([name=address]) .failed", "It must be addresses in CIDR form");
-    await tab.focuses("address");
-    expect(await tab.barriers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("the form for a server of one's own shows what the gateway refuses at the field that it names", async () => {
+  await open();
+  await tab.click("Add a server…");
+  await tab.click("Add the server");
+  await tab.shows(".field:has([name=name]) .failed", "It is required.");
+  await tab.focuses("name");
+  const lacks = `[...document.querySelectorAll(".field:has(.failed) [name]")].map((each) => each.name)`;
+  const required = ["name", "endpoint", "public_key", "private_key", "address"];
+  expect(await tab.page.evaluate(lacks)).toEqual(required);
+  expect(await tab.barriers()).toEqual([]);
+  await tab.page.type("[name=name]", "home");
+  await tab.page.type("[name=endpoint]", "nonsense");
+  for (const name of ["public_key", "private_key", "address"]) await tab.page.type(`[name=${name}]`, "x");
+  await tab.press("Enter");
+  await tab.shows(".field:has([name=address]) .failed", "It must be addresses in CIDR form");
+  await tab.focuses("address");
+  expect(await tab.barriers()).toEqual([]);
+});
 
-test(
-  "dropped files are imported, each with its result, and the next step opens",
-  async () => {
-    const [one, two] = rig.lab.sandbox.servers;
-    await open();
-    await tab.shows("h1", "Set up the gateway");
-    await tab.drop({
-      "gothenburg.conf": one.importText.replace("[Peer]", "Table = off\n\n[Peer]"),
-      "amsterdam.conf": two.importText,
-      "photo.jpg": new Uint8Array([0xff, 0xd8, 0xff, 0xe0]),
-      "hooks.conf": one.importText.replace("[Peer]", "PostUp = reboot\n\n[Peer]"),
-      "oslo.ovpn": "client\ndev tun\nremote 203.0.113.11 1194\n",
-    });
-    await tab.shows("dialog[open]", "2 servers imported, 3 refused.");
-    expect(await tab.text("dialog .results")).toMatch(
-      /^photo.jpg was refused It is not a text file, .* hooks.conf was refused .*PostUp.* oslo.ovpn was refused It is an OpenVPN file, .* choose WireGuard .* gothenburg was imported .*Table: .* amsterdam was imported$/,
-    );
-    expect(await tab.barriers()).toEqual([]);
-    await tab.click("Continue");
-    await tab.shows(".step:nth-child(1)", "2 servers to choose from.");
-    await tab.shows(
-      ".step:nth-child(2)",
-      /Netherlands Amsterdam · 1 server Connect amsterdam .*Sweden Gothenburg · 1 server Connect gothenburg /,
-    );
-    expect((await rig.gateway.api("GET", "/api/providers")).body.current).toBe("imported");
-    expect(await tab.barriers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("dropped files are imported, each with its result, and the next step opens", async () => {
+  const [one, two] = rig.lab.sandbox.servers;
+  await open();
+  await tab.shows("h1", "Set up the gateway");
+  await tab.drop({
+    "gothenburg.conf": one.importText.replace("[Peer]", "Table = off\n\n[Peer]"),
+    "amsterdam.conf": two.importText,
+    "photo.jpg": new Uint8Array([0xff, 0xd8, 0xff, 0xe0]),
+    "hooks.conf": one.importText.replace("[Peer]", "PostUp = reboot\n\n[Peer]"),
+    "oslo.ovpn": "client\ndev tun\nremote 203.0.113.11 1194\n",
+  });
+  await tab.shows("dialog[open]", "2 servers imported, 3 refused.");
+  expect(await tab.text("dialog .results")).toMatch(
+    /^photo.jpg was refused It is not a text file, .* hooks.conf was refused .*PostUp.* oslo.ovpn was refused It is an OpenVPN file, .* choose WireGuard .* gothenburg was imported .*Table: .* amsterdam was imported$/,
+  );
+  expect(await tab.barriers()).toEqual([]);
+  await tab.click("Continue");
+  await tab.shows(".step:nth-child(1)", "2 servers to choose from.");
+  await tab.shows(
+    ".step:nth-child(2)",
+    /Netherlands Amsterdam · 1 server Connect amsterdam .*Sweden Gothenburg · 1 server Connect gothenburg /,
+  );
+  expect((await rig.gateway.api("GET", "/api/providers")).body.current).toBe("imported");
+  expect(await tab.barriers()).toEqual([]);
+});
 
 further.test(
   "what gluetun and wg-easy have kept is shown as what it becomes here, and its keys are not",
@@ -173,26 +162,21 @@ further.test(
     expect(await tab.text("dialog[open]")).not.toContain(key);
     expect(await tab.barriers()).toEqual([]);
   },
-  TIMEOUT_MS,
 );
 
-test(
-  "a dropped zip and two clicks protect this device",
-  async () => {
-    const [box] = rig.lab.sandbox.servers;
-    await open("", COUNTS_CLICKS);
-    await tab.shows("h1", "Set up the gateway");
-    await tab.drop({ "servers.zip": zipOf("box.conf", box.importText) });
-    await tab.shows("dialog[open]", "1 server imported.");
-    await tab.click("Continue");
-    await tab.click("Connect to box");
-    await tab.shows(".step:nth-child(2)", "Connected to box.");
-    await until(async () => (await openWebsite()) !== null);
-    await tab.shows(".verdict", "This device is protected");
-    expect(await tab.clicks()).toBe(2);
-  },
-  TIMEOUT_MS,
-);
+test("a dropped zip and two clicks protect this device", async () => {
+  const [box] = rig.lab.sandbox.servers;
+  await open("", COUNTS_CLICKS);
+  await tab.shows("h1", "Set up the gateway");
+  await tab.drop({ "servers.zip": zipOf("box.conf", box.importText) });
+  await tab.shows("dialog[open]", "1 server imported.");
+  await tab.click("Continue");
+  await tab.click("Connect to box");
+  await tab.shows(".step:nth-child(2)", "Connected to box.");
+  await until(async () => (await openWebsite()) !== null);
+  await tab.shows(".verdict", "This device is protected");
+  expect(await tab.clicks()).toBe(2);
+});
 
 further.test(
   "the results of an import stay closed, also if its provider is chosen only afterwards",
@@ -210,7 +194,6 @@ further.test(
     await tab.shows(".step:nth-child(2)", "Connected to box.");
     expect(await tab.text("dialog")).toBeNull();
   },
-  TIMEOUT_MS,
 );
 
 further.test(
@@ -224,7 +207,6 @@ further.test(
     await tab.shows(".step:nth-child(2)", "box");
     expect(await tab.page.evaluate("lost")).toBe(1);
   },
-  TIMEOUT_MS,
 );
 
 further.test(
@@ -245,25 +227,20 @@ further.test(
     await tab.page.evaluate("release()");
     await tab.shows(".verdict", "This device is protected");
   },
-  TIMEOUT_MS,
 );
 
-test(
-  "once connected, the gateway's own address is shown, for the whole home and for one device",
-  async () => {
-    await importServers();
-    await open("#/setup");
-    await tab.click("Connect to amsterdam");
-    await tab.shows(".step:nth-child(2)", "Connected to amsterdam.");
-    await tab.shows(".step:nth-child(3)", "The gateway gives addresses: off.");
-    await tab.page.click(".step:nth-child(3) label:last-child");
-    await tab.shows(".step:nth-child(3)", "In the network settings of the device");
-    await tab.shows(".step:nth-child(3)", "Router (gateway) 192.168.77.1 DNS server 192.168.77.1");
-    await tab.shows(".verdict", "Waiting for this device");
-    expect(await tab.barriers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("once connected, the gateway's own address is shown, for the whole home and for one device", async () => {
+  await importServers();
+  await open("#/setup");
+  await tab.click("Connect to amsterdam");
+  await tab.shows(".step:nth-child(2)", "Connected to amsterdam.");
+  await tab.shows(".step:nth-child(3)", "The gateway gives addresses: off.");
+  await tab.page.click(".step:nth-child(3) label:last-child");
+  await tab.shows(".step:nth-child(3)", "In the network settings of the device");
+  await tab.shows(".step:nth-child(3)", "Router (gateway) 192.168.77.1 DNS server 192.168.77.1");
+  await tab.shows(".verdict", "Waiting for this device");
+  expect(await tab.barriers()).toEqual([]);
+});
 
 further.test(
   "for the whole home it says whether the gateway gives the addresses, and only then what to do, with one cable and two",
@@ -292,29 +269,24 @@ further.test(
     await shows(/gives addresses: on\..* at its network card lan0, /);
     expect(await tab.text(".step:nth-child(3)")).not.toContain("switch off DHCP");
   },
-  TIMEOUT_MS,
 );
 
-test(
-  "this device counts as protected once the gateway has forwarded something of it, and no longer than its tunnel is up",
-  async () => {
-    await importServers();
-    expect((await rig.gateway.api("POST", "/api/connect", { server: "amsterdam" })).status).toBe(200);
-    await open("#/setup");
-    await tab.shows(".verdict", "Waiting for this device");
-    await until(async () => (await openWebsite())?.includes("203.0.113.12") === true);
-    await tab.shows(
-      ".verdict",
-      "This device is protected What it sends to the internet goes through amsterdam.",
-    );
-    expect(await tab.barriers()).toEqual([]);
-    await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:10", { exit: "blocked" });
-    await tab.shows(".verdict", "Blocked The exit of this device is “blocked”: nothing leaves.");
-    expect(await openWebsite()).toBeNull();
-    await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:10", { exit: "main" });
-    await tab.shows(".verdict", "This device is protected");
-    await tab.click("Go to Home");
-    await tab.shows(".state h1", "Protected");
-  },
-  TIMEOUT_MS,
-);
+test("this device counts as protected once the gateway has forwarded something of it, and no longer than its tunnel is up", async () => {
+  await importServers();
+  expect((await rig.gateway.api("POST", "/api/connect", { server: "amsterdam" })).status).toBe(200);
+  await open("#/setup");
+  await tab.shows(".verdict", "Waiting for this device");
+  await until(async () => (await openWebsite())?.includes("203.0.113.12") === true);
+  await tab.shows(
+    ".verdict",
+    "This device is protected What it sends to the internet goes through amsterdam.",
+  );
+  expect(await tab.barriers()).toEqual([]);
+  await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:10", { exit: "blocked" });
+  await tab.shows(".verdict", "Blocked The exit of this device is “blocked”: nothing leaves.");
+  expect(await openWebsite()).toBeNull();
+  await rig.gateway.api("PUT", "/api/devices/02:00:00:00:00:10", { exit: "main" });
+  await tab.shows(".verdict", "This device is protected");
+  await tab.click("Go to Home");
+  await tab.shows(".state h1", "Protected");
+});

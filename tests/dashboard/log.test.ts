@@ -1,5 +1,5 @@
 import { Database } from "bun:sqlite";
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { long } from "../fast.ts";
 import type { Tab } from "../rig/dashboard/browser.ts";
@@ -7,6 +7,8 @@ import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
 import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each view of the page");
+
+setDefaultTimeout(TIMEOUT_MS);
 
 const DAY_MS = 86_400_000;
 /** More than the gateway answers at once. */
@@ -49,70 +51,54 @@ const flush = () => rig.lab.exec(rig.lab.namespaces.gateway, ["nft", "flush", "t
 const FLUSHED = "Alert: The firewall";
 const count = async () => Number(await tab.page.evaluate(`document.querySelectorAll(".day li").length`));
 
-test(
-  "events are by day, the latest first, in the reader's locale, and new ones come by themselves",
-  async () => {
-    await tab.shows(".day:last-of-type h2", /^\w+day,? \d+ \w+ \d{4}$/);
-    await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
-    await tab.shows(".day:first-of-type", "Main tunnel: connected to Gothenburg, Sweden (box-vpn-1).");
-    await tab.shows(".day:first-of-type h2", /^Today$/);
-    await tab.shows(".day time", /^\d\d:\d\d:\d\d$/);
-    await rig.gateway.api("POST", "/api/disconnect");
-    await tab.shows(".day li:first-child", "Main tunnel: disconnected.");
-    expect(await tab.barriers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("events are by day, the latest first, in the reader's locale, and new ones come by themselves", async () => {
+  await tab.shows(".day:last-of-type h2", /^\w+day,? \d+ \w+ \d{4}$/);
+  await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+  await tab.shows(".day:first-of-type", "Main tunnel: connected to Gothenburg, Sweden (box-vpn-1).");
+  await tab.shows(".day:first-of-type h2", /^Today$/);
+  await tab.shows(".day time", /^\d\d:\d\d:\d\d$/);
+  await rig.gateway.api("POST", "/api/disconnect");
+  await tab.shows(".day li:first-child", "Main tunnel: disconnected.");
+  expect(await tab.barriers()).toEqual([]);
+});
 
-test(
-  "an alert is there as soon as it happens",
-  async () => {
-    await tab.shows(".day:last-of-type h2", /\d/);
-    await flush();
-    await tab.shows(".day:first-of-type", FLUSHED);
-  },
-  TIMEOUT_MS,
-);
+test("an alert is there as soon as it happens", async () => {
+  await tab.shows(".day:last-of-type h2", /\d/);
+  await flush();
+  await tab.shows(".day:first-of-type", FLUSHED);
+});
 
-test(
-  "older events come on demand, until there are none",
-  async () => {
-    await until(async () => (await count()) > 0);
-    const before = await count();
+test("older events come on demand, until there are none", async () => {
+  await until(async () => (await count()) > 0);
+  const before = await count();
+  await tab.click("Older events");
+  await until(async () => (await count()) > before);
+  while (await tab.text(".log > .button")) {
+    const known = await count();
     await tab.click("Older events");
-    await until(async () => (await count()) > before);
-    while (await tab.text(".log > .button")) {
-      const known = await count();
-      await tab.click("Older events");
-      await until(async () => (await count()) > known || (await tab.text(".log > .button")) === null);
-    }
-    expect(await count()).toBeGreaterThan(OLD);
-    await tab.shows("main", "The firewall is back");
-  },
-  TIMEOUT_MS,
-);
+    await until(async () => (await count()) > known || (await tab.text(".log > .button")) === null);
+  }
+  expect(await count()).toBeGreaterThan(OLD);
+  await tab.shows("main", "The firewall is back");
+});
 
-test(
-  "the filter shows alerts, tunnels or one tunnel, and looks for older ones of its kind",
-  async () => {
-    await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
-    await rig.gateway.api("POST", "/api/disconnect");
-    await tab.shows("main", "Main tunnel: disconnected.");
-    await flush();
-    await tab.shows(".day:first-of-type", FLUSHED);
-    await tab.page.reload();
-    await tab.click("Alerts");
-    await tab.shows(".day:first-of-type", FLUSHED);
-    expect(await tab.text("main")).not.toContain("Main tunnel:");
-    expect(await tab.barriers()).toEqual([]);
-    await tab.click("Older events");
-    await tab.shows("main", "The firewall is back");
-    await tab.click("Tunnel old");
-    await tab.shows("main", "Tunnel old: no answer from Gothenburg, Sweden (box-vpn-1)");
-    expect(await tab.text("main")).not.toContain("Main tunnel:");
-    await tab.page.click(".chip:nth-child(3)");
-    await tab.shows("main", "Main tunnel: disconnected.");
-    expect(await tab.text("main")).not.toContain("Alert:");
-  },
-  TIMEOUT_MS,
-);
+test("the filter shows alerts, tunnels or one tunnel, and looks for older ones of its kind", async () => {
+  await rig.gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
+  await rig.gateway.api("POST", "/api/disconnect");
+  await tab.shows("main", "Main tunnel: disconnected.");
+  await flush();
+  await tab.shows(".day:first-of-type", FLUSHED);
+  await tab.page.reload();
+  await tab.click("Alerts");
+  await tab.shows(".day:first-of-type", FLUSHED);
+  expect(await tab.text("main")).not.toContain("Main tunnel:");
+  expect(await tab.barriers()).toEqual([]);
+  await tab.click("Older events");
+  await tab.shows("main", "The firewall is back");
+  await tab.click("Tunnel old");
+  await tab.shows("main", "Tunnel old: no answer from Gothenburg, Sweden (box-vpn-1)");
+  expect(await tab.text("main")).not.toContain("Main tunnel:");
+  await tab.page.click(".chip:nth-child(3)");
+  await tab.shows("main", "Main tunnel: disconnected.");
+  expect(await tab.text("main")).not.toContain("Alert:");
+});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { TUNNEL } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -8,6 +8,8 @@ import { EphemeralService } from "../rig/peers/ephemeral-service.ts";
 import { until } from "../rig/tools/until.ts";
 
 const further = long("beyond the main paths of the view");
+
+setDefaultTimeout(TIMEOUT_MS);
 
 const MAIN = ".tunnel:nth-of-type(1)";
 const TV = ".tunnel:nth-of-type(2)";
@@ -53,50 +55,42 @@ async function whileSilent(work: () => Promise<void>): Promise<void> {
 
 const rows = async () => (await rig.gateway.api("GET", "/api/tunnels")).body.tunnels;
 
-test(
-  "a tunnel that leads nowhere says so, and a click leads it somewhere",
-  async () => {
-    await tab.shows(MAIN, "main Disconnected: no server is chosen.");
-    expect(await tab.barriers()).toEqual([]);
-    await tab.click("Connect main");
-    await tab.shows(DIALOG, "Change the server of the main tunnel");
-    await tab.type("Server, city or country", "Gothenburg");
-    await tab.click("Connect");
-    await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
-    await tab.shows(MAIN, "Server box-vpn-1");
-    await tab.shows(MAIN, "The main tunnel is connected.");
-    await tab.focuses("Change server: main");
-    await other.shows(MAIN, "Connected to Gothenburg, Sweden");
-    expect(await tab.barriers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("a tunnel that leads nowhere says so, and a click leads it somewhere", async () => {
+  await tab.shows(MAIN, "main Disconnected: no server is chosen.");
+  expect(await tab.barriers()).toEqual([]);
+  await tab.click("Connect main");
+  await tab.shows(DIALOG, "Change the server of the main tunnel");
+  await tab.type("Server, city or country", "Gothenburg");
+  await tab.click("Connect");
+  await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
+  await tab.shows(MAIN, "Server box-vpn-1");
+  await tab.shows(MAIN, "The main tunnel is connected.");
+  await tab.focuses("Change server: main");
+  await other.shows(MAIN, "Connected to Gothenburg, Sweden");
+  expect(await tab.barriers()).toEqual([]);
+});
 
-test(
-  "a new tunnel is made by form; what is wrong is said in the form, which stays open",
-  async () => {
-    await tab.click("Add a tunnel");
-    await tab.shows(DIALOG, "Add a tunnel");
-    expect(await tab.page.evaluate("document.activeElement.tagName")).toBe("INPUT");
-    expect(await tab.barriers()).toEqual([]);
-    await tab.type("Name", "blocked");
-    await tab.type("Server, city or country", "box-vpn-2");
-    await tab.click("Add and connect");
-    await tab.shows(`${DIALOG} .outcome`, "Blocked is reserved; choose another name.");
-    expect(await tab.barriers()).toEqual([]);
-    await tab.type("Name", "tv");
-    await tab.type("Server, city or country", "Atlantis");
-    await tab.click("Add and connect");
-    await tab.shows(`${DIALOG} .outcome.failed`, "There is no server, country or city of this name");
-    await tab.type("Server, city or country", "box-vpn-2");
-    await tab.click("Add and connect");
-    await tab.shows(TV, "tv Connected to Amsterdam, Netherlands");
-    await tab.shows("body", "The tunnel tv is connected.");
-    expect(await tab.text(DIALOG)).toBeNull();
-    await other.shows(TV, "tv Connected to Amsterdam, Netherlands");
-  },
-  TIMEOUT_MS,
-);
+test("a new tunnel is made by form; what is wrong is said in the form, which stays open", async () => {
+  await tab.click("Add a tunnel");
+  await tab.shows(DIALOG, "Add a tunnel");
+  expect(await tab.page.evaluate("document.activeElement.tagName")).toBe("INPUT");
+  expect(await tab.barriers()).toEqual([]);
+  await tab.type("Name", "blocked");
+  await tab.type("Server, city or country", "box-vpn-2");
+  await tab.click("Add and connect");
+  await tab.shows(`${DIALOG} .outcome`, "Blocked is reserved; choose another name.");
+  expect(await tab.barriers()).toEqual([]);
+  await tab.type("Name", "tv");
+  await tab.type("Server, city or country", "Atlantis");
+  await tab.click("Add and connect");
+  await tab.shows(`${DIALOG} .outcome.failed`, "There is no server, country or city of this name");
+  await tab.type("Server, city or country", "box-vpn-2");
+  await tab.click("Add and connect");
+  await tab.shows(TV, "tv Connected to Amsterdam, Netherlands");
+  await tab.shows("body", "The tunnel tv is connected.");
+  expect(await tab.text(DIALOG)).toBeNull();
+  await other.shows(TV, "tv Connected to Amsterdam, Netherlands");
+});
 
 further.test(
   "keys that are safe from quantum computers are asked for in the form, and shown by a lock with words",
@@ -125,7 +119,6 @@ further.test(
     await tab.click("Change server: main");
     await tab.shows(`${DIALOG} option:checked[value="on"]`, "If the server supports it");
   },
-  TIMEOUT_MS,
 );
 
 further.test(
@@ -194,7 +187,6 @@ further.test(
     await tab.click("Connect main to the same target");
     await tab.shows(MAIN, "Connected to Gothenburg, Sweden");
   },
-  TIMEOUT_MS,
 );
 
 further.test(
@@ -228,87 +220,70 @@ further.test(
     await change("DELETE", "/api/custom/remove/own");
     await tab.shows(TV, "Its last targets, the best first: box-vpn-2 · Gothenburg.");
   },
-  TIMEOUT_MS,
 );
 
-further.test(
-  "who has several exits is told to move, not to lose the internet",
-  async () => {
-    await addTv();
-    await change("POST", "/api/connect", { server: "box-vpn-1" });
-    await change("PUT", TV_DEVICE, { exit: ["tv", "main"] });
-    const moves = "TV moves to the next exit in its order that is up; connections are reset.";
-    await tab.shows(TV, "Exit of 1 device: TV.");
-    const isAsked = async () => {
-      await tab.click("Disconnect tv");
-      await tab.shows(DIALOG, "Disconnect tv?");
-      const text = await tab.text(DIALOG);
-      await tab.press("Escape");
-      await tab.loses(DIALOG);
-      return text?.includes(`Disconnect tv? ${moves}`) === true;
-    };
-    // The list of devices is read again a second after it was.
-    await until(isAsked);
-    await change("POST", "/api/tunnels/tv/disconnect");
-    await tab.shows(TV, "tv Disconnected");
-    await tab.click("Remove tv");
-    await tab.shows(DIALOG, "It is the exit of TV.");
-  },
-  TIMEOUT_MS,
-);
-
-further.test(
-  "a tunnel names its devices as soon as another program gives it one",
-  async () => {
-    await change("PUT", "/api/tunnels/tv", { provider: "managed", server: "box-vpn-2" });
-    await tab.shows(TV, "No device has this exit.");
-    await change("PUT", TV_DEVICE, { exit: "tv" });
-    await tab.shows(TV, "Exit of 1 device: TV.");
-    await tab.shows(MAIN, "New devices get it too: it is the default exit.");
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "remove asks, says that the tunnel is the exit of a device, and shows the refusal where it was clicked",
-  async () => {
-    await addTv();
-    await tab.shows(TV, "Exit of 1 device: TV.");
-    await tab.click("Remove tv");
-    await tab.shows(
-      DIALOG,
-      "Remove the tunnel tv? It is the exit of TV. The gateway keeps it until you have chosen another exit for them.",
-    );
-    expect(await tab.barriers()).toEqual([]);
-    await tab.click("Cancel");
-    expect(await rows()).toHaveLength(2);
-    await tab.click("Remove tv");
-    await tab.click("Remove");
-    await tab.shows(
-      `${TV} .outcome.failed`,
-      "Name: tv is the exit of TV (02:00:00:00:00:20); choose another exit for them first.",
-    );
-    expect(await tab.barriers()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "disconnect asks who will lose the internet, and both browsers see what has happened",
-  async () => {
-    await addTv();
-    await tab.shows(TV, "Exit of 1 device: TV.");
+further.test("who has several exits is told to move, not to lose the internet", async () => {
+  await addTv();
+  await change("POST", "/api/connect", { server: "box-vpn-1" });
+  await change("PUT", TV_DEVICE, { exit: ["tv", "main"] });
+  const moves = "TV moves to the next exit in its order that is up; connections are reset.";
+  await tab.shows(TV, "Exit of 1 device: TV.");
+  const isAsked = async () => {
     await tab.click("Disconnect tv");
-    await tab.shows(
-      DIALOG,
-      "Disconnect tv? TV will have no internet until the tunnel is connected again. No other tunnel takes its place.",
-    );
-    await tab.click("Disconnect");
-    await tab.shows(TV, "tv Disconnected: no server is chosen.");
-    await other.shows(TV, "tv Disconnected: no server is chosen.");
-  },
-  TIMEOUT_MS,
-);
+    await tab.shows(DIALOG, "Disconnect tv?");
+    const text = await tab.text(DIALOG);
+    await tab.press("Escape");
+    await tab.loses(DIALOG);
+    return text?.includes(`Disconnect tv? ${moves}`) === true;
+  };
+  // The list of devices is read again a second after it was.
+  await until(isAsked);
+  await change("POST", "/api/tunnels/tv/disconnect");
+  await tab.shows(TV, "tv Disconnected");
+  await tab.click("Remove tv");
+  await tab.shows(DIALOG, "It is the exit of TV.");
+});
+
+further.test("a tunnel names its devices as soon as another program gives it one", async () => {
+  await change("PUT", "/api/tunnels/tv", { provider: "managed", server: "box-vpn-2" });
+  await tab.shows(TV, "No device has this exit.");
+  await change("PUT", TV_DEVICE, { exit: "tv" });
+  await tab.shows(TV, "Exit of 1 device: TV.");
+  await tab.shows(MAIN, "New devices get it too: it is the default exit.");
+});
+
+test("remove asks, says that the tunnel is the exit of a device, and shows the refusal where it was clicked", async () => {
+  await addTv();
+  await tab.shows(TV, "Exit of 1 device: TV.");
+  await tab.click("Remove tv");
+  await tab.shows(
+    DIALOG,
+    "Remove the tunnel tv? It is the exit of TV. The gateway keeps it until you have chosen another exit for them.",
+  );
+  expect(await tab.barriers()).toEqual([]);
+  await tab.click("Cancel");
+  expect(await rows()).toHaveLength(2);
+  await tab.click("Remove tv");
+  await tab.click("Remove");
+  await tab.shows(
+    `${TV} .outcome.failed`,
+    "Name: tv is the exit of TV (02:00:00:00:00:20); choose another exit for them first.",
+  );
+  expect(await tab.barriers()).toEqual([]);
+});
+
+test("disconnect asks who will lose the internet, and both browsers see what has happened", async () => {
+  await addTv();
+  await tab.shows(TV, "Exit of 1 device: TV.");
+  await tab.click("Disconnect tv");
+  await tab.shows(
+    DIALOG,
+    "Disconnect tv? TV will have no internet until the tunnel is connected again. No other tunnel takes its place.",
+  );
+  await tab.click("Disconnect");
+  await tab.shows(TV, "tv Disconnected: no server is chosen.");
+  await other.shows(TV, "tv Disconnected: no server is chosen.");
+});
 
 further.test(
   "a server that does not answer leaves the reason with the form, and the tunnel as it was",
@@ -327,47 +302,38 @@ further.test(
       expect(await tab.barriers()).toEqual([]);
     });
   },
-  TIMEOUT_MS,
 );
 
-further.test(
-  "a connect that another browser stops is no surprise to anyone",
-  async () => {
-    await addTv();
-    await change("POST", "/api/tunnels/tv/disconnect");
-    await whileSilent(async () => {
-      const failed = rig.gateway.api("PUT", "/api/tunnels/tv", { server: "box-vpn-2" });
-      await tab.shows(TV, "Connecting to box-vpn-2…");
-      expect(await tab.barriers([{ width: 360, scheme: "dark" }])).toEqual([]);
-      expect((await failed).status).toBe(500);
-      await tab.click("Try again: tv");
-      await tab.shows(TV, "Connecting to box-vpn-2…");
-      await other.click("Stop connecting tv");
-      await other.shows(TV, "tv Disconnected: no server is chosen.");
-      await tab.shows(TV, "tv Disconnected: no server is chosen.");
-      await tab.shows(`${TV} .outcome.failed`, "Interrupted");
-    });
-  },
-  TIMEOUT_MS,
-);
+further.test("a connect that another browser stops is no surprise to anyone", async () => {
+  await addTv();
+  await change("POST", "/api/tunnels/tv/disconnect");
+  await whileSilent(async () => {
+    const failed = rig.gateway.api("PUT", "/api/tunnels/tv", { server: "box-vpn-2" });
+    await tab.shows(TV, "Connecting to box-vpn-2…");
+    expect(await tab.barriers([{ width: 360, scheme: "dark" }])).toEqual([]);
+    expect((await failed).status).toBe(500);
+    await tab.click("Try again: tv");
+    await tab.shows(TV, "Connecting to box-vpn-2…");
+    await other.click("Stop connecting tv");
+    await other.shows(TV, "tv Disconnected: no server is chosen.");
+    await tab.shows(TV, "tv Disconnected: no server is chosen.");
+    await tab.shows(`${TV} .outcome.failed`, "Interrupted");
+  });
+});
 
-further.test(
-  "a tunnel without devices is removed, from both pages",
-  async () => {
-    await change("PUT", "/api/tunnels/tv", { provider: "managed", server: "box-vpn-2" });
-    await change("POST", "/api/tunnels/tv/disconnect");
-    await tab.shows(TV, "tv Disconnected");
-    await other.shows(TV, "tv Disconnected");
-    await tab.shows(TV, "No device has this exit.");
-    await tab.click("Remove tv");
-    await tab.shows(DIALOG, "No device uses it, so no device loses the internet.");
-    await tab.click("Remove");
-    await tab.shows("main", /^((?!tv Disconnected).)*$/);
-    await other.shows("main", /^((?!tv Disconnected).)*$/);
-    expect(await rows()).toHaveLength(1);
-  },
-  TIMEOUT_MS,
-);
+further.test("a tunnel without devices is removed, from both pages", async () => {
+  await change("PUT", "/api/tunnels/tv", { provider: "managed", server: "box-vpn-2" });
+  await change("POST", "/api/tunnels/tv/disconnect");
+  await tab.shows(TV, "tv Disconnected");
+  await other.shows(TV, "tv Disconnected");
+  await tab.shows(TV, "No device has this exit.");
+  await tab.click("Remove tv");
+  await tab.shows(DIALOG, "No device uses it, so no device loses the internet.");
+  await tab.click("Remove");
+  await tab.shows("main", /^((?!tv Disconnected).)*$/);
+  await other.shows("main", /^((?!tv Disconnected).)*$/);
+  expect(await rows()).toHaveLength(1);
+});
 
 further.test(
   "a speed test is asked for with an address, and what is wrong is said where it was asked for",
@@ -380,5 +346,4 @@ further.test(
     await tab.click("Measure");
     await tab.shows(card, "Main is not connected; connect it first");
   },
-  TIMEOUT_MS,
 );

@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { long } from "../fast.ts";
 import type { Tab } from "../rig/dashboard/browser.ts";
 import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
 import { look, VIEWS } from "../rig/dashboard/views.ts";
 
 const { test } = long("each view of the page again");
+
+setDefaultTimeout(TIMEOUT_MS);
 
 const HEIGHT = 800;
 const NORMAL_PX = 16;
@@ -54,60 +56,48 @@ test("the browser finds no fault in what makes it an app", async () => {
   expect(JSON.parse(data ?? "")).toMatchObject({ name: "Portcullis" });
 });
 
-test(
-  "no view is wider than its window, with letters of twice the size either",
-  async () => {
-    for (const enlarge of [letters, untoldLetters])
-      for (const percent of [100, 200]) {
-        await enlarge(percent);
-        for (const [view, title] of Object.entries(VIEWS)) {
-          await look(tab, view, title);
-          for (const width of [320, 390, 1400, 2000, 2560]) {
-            await tab.page.setViewport({ width, height: HEIGHT });
-            const wide = await tab.wide();
-            expect({ view, width, percent, wide }).toEqual({ view, width, percent, wide: [] });
-          }
+test("no view is wider than its window, with letters of twice the size either", async () => {
+  for (const enlarge of [letters, untoldLetters])
+    for (const percent of [100, 200]) {
+      await enlarge(percent);
+      for (const [view, title] of Object.entries(VIEWS)) {
+        await look(tab, view, title);
+        for (const width of [320, 390, 1400, 2000, 2560]) {
+          await tab.page.setViewport({ width, height: HEIGHT });
+          const wide = await tab.wide();
+          expect({ view, width, percent, wide }).toEqual({ view, width, percent, wide: [] });
         }
-        await enlarge(100);
       }
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "a wide screen is used",
-  async () => {
-    await tab.page.setViewport({ width: 2000, height: HEIGHT });
-    // Without a remote device there is little of remote access to show.
-    const { remote: _, ...full } = VIEWS;
-    for (const [view, title] of Object.entries(full)) {
-      await look(tab, view, title);
-      const right = `Math.max(...[...document.querySelectorAll("main .card")].map((each) => each.getBoundingClientRect().right))`;
-      const left = 2000 - Number(await tab.page.evaluate(right));
-      expect({ view, left: left > MARGIN_PX ? left : "little" }).toEqual({ view, left: "little" });
+      await enlarge(100);
     }
-  },
-  TIMEOUT_MS,
-);
+});
 
-test(
-  "the names of the kinds of servers and their numbers stay in one piece on a phone",
-  async () => {
-    await tab.page.setViewport({ width: 390, height: HEIGHT });
-    await tab.page.evaluate(`location.hash = "#/servers"`);
-    await tab.shows(".segments", /Imported/);
-    await tab.page.evaluate(
-      `for (const each of document.querySelectorAll(".segments .count")) each.innerText = "2,000"`,
-    );
-    // A line has one rectangle.
-    const lines =
-      await tab.page.evaluate(`[...document.querySelectorAll(".segments .provider")].flatMap((each) =>
+test("a wide screen is used", async () => {
+  await tab.page.setViewport({ width: 2000, height: HEIGHT });
+  // Without a remote device there is little of remote access to show.
+  const { remote: _, ...full } = VIEWS;
+  for (const [view, title] of Object.entries(full)) {
+    await look(tab, view, title);
+    const right = `Math.max(...[...document.querySelectorAll("main .card")].map((each) => each.getBoundingClientRect().right))`;
+    const left = 2000 - Number(await tab.page.evaluate(right));
+    expect({ view, left: left > MARGIN_PX ? left : "little" }).toEqual({ view, left: "little" });
+  }
+});
+
+test("the names of the kinds of servers and their numbers stay in one piece on a phone", async () => {
+  await tab.page.setViewport({ width: 390, height: HEIGHT });
+  await tab.page.evaluate(`location.hash = "#/servers"`);
+  await tab.shows(".segments", /Imported/);
+  await tab.page.evaluate(
+    `for (const each of document.querySelectorAll(".segments .count")) each.innerText = "2,000"`,
+  );
+  // A line has one rectangle.
+  const lines =
+    await tab.page.evaluate(`[...document.querySelectorAll(".segments .provider")].flatMap((each) =>
       [...each.childNodes].filter((node) => node.textContent.trim() !== "").map((node) => {
         const range = document.createRange();
         range.selectNodeContents(node);
         return new Set([...range.getClientRects()].map(({ top }) => top)).size;
       }))`);
-    expect(lines).toEqual([1, 1, 1, 1, 1, 1]);
-  },
-  TIMEOUT_MS,
-);
+  expect(lines).toEqual([1, 1, 1, 1, 1, 1]);
+});

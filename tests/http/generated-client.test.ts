@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { long } from "../fast.ts";
@@ -8,6 +8,7 @@ import { Home } from "./home.ts";
 const { test } = long("the generators come from the npm registry");
 
 const TIMEOUT_MS = 600_000;
+setDefaultTimeout(TIMEOUT_MS);
 const PACKAGES = [
   "@redocly/cli@2.77.0",
   "openapi-fetch@0.17.0",
@@ -51,13 +52,9 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-test(
-  "Redocly's strict rules find nothing",
-  async () => {
-    await passes(tool("redocly"), "lint", "--extends=recommended-strict", "gateway.json");
-  },
-  TIMEOUT_MS,
-);
+test("Redocly's strict rules find nothing", async () => {
+  await passes(tool("redocly"), "lint", "--extends=recommended-strict", "gateway.json");
+});
 
 test("openapi-typescript makes types that a person can read", async () => {
   const lines = (await Bun.file(join(directory, "gateway.d.ts")).text()).split("\n").length;
@@ -65,31 +62,23 @@ test("openapi-typescript makes types that a person can read", async () => {
   expect(lines).toBeLessThan(MAX_LINES);
 });
 
-test(
-  "a client is compiled against them, and is answered by a gateway",
-  async () => {
-    await compiles(CLIENT);
-    expect(JSON.parse(await passes("bun", "client.ts", `http://127.0.0.1:${home.port}`))).toEqual([
-      "disconnected",
-      { success: true },
-      ["TV"],
-      expect.objectContaining({ success: false, error: expect.stringContaining("there is no such tunnel") }),
-    ]);
-  },
-  TIMEOUT_MS,
-);
+test("a client is compiled against them, and is answered by a gateway", async () => {
+  await compiles(CLIENT);
+  expect(JSON.parse(await passes("bun", "client.ts", `http://127.0.0.1:${home.port}`))).toEqual([
+    "disconnected",
+    { success: true },
+    ["TV"],
+    expect.objectContaining({ success: false, error: expect.stringContaining("there is no such tunnel") }),
+  ]);
+});
 
 test.each([
   ["a path that the gateway does not have", "/api/default-exit", "/api/default-exits"],
   ["a body that it refuses", '{ exit: "nowhere" }', '{ exit: ["nowhere"] }'],
   ["a field that an answer does not have", "status?.state", "status?.mood"],
-])(
-  "positive control: %s does not compile",
-  async (_, right, wrong) => {
-    await expect(compiles(CLIENT.replace(right, wrong))).rejects.toThrow("error TS");
-  },
-  TIMEOUT_MS,
-);
+])("positive control: %s does not compile", async (_, right, wrong) => {
+  await expect(compiles(CLIENT.replace(right, wrong))).rejects.toThrow("error TS");
+});
 
 async function compiles(client: string): Promise<void> {
   await Bun.write(join(directory, "client.ts"), client);

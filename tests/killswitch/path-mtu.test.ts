@@ -1,4 +1,4 @@
-import { expect } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import type { Host } from "../../src/system/host.ts";
 import { needsNamespaces } from "../fast.ts";
@@ -20,6 +20,7 @@ import { CONNECTED, inNamespace } from "./namespace.ts";
 // Whoever sends what is too long for a link further on learns it: the gateway's own errors leave only as far as this.
 
 const PATIENCE_MS = 180_000;
+setDefaultTimeout(PATIENCE_MS);
 const NARROW = 1280;
 const WIDE = 1500;
 const LONG = "x".repeat(1_340);
@@ -66,7 +67,6 @@ needsNamespaces.test.each(CASES)(
       await gateway.deviceSends();
       await gateway.tells("lan0", each.device);
     }),
-  PATIENCE_MS,
 );
 
 needsNamespaces.test.each(CASES)(
@@ -77,7 +77,6 @@ needsNamespaces.test.each(CASES)(
       await gateway.routerTells();
       await gateway.tells("lan0", each.device);
     }),
-  PATIENCE_MS,
 );
 
 needsNamespaces.test.each(CASES)(
@@ -88,7 +87,6 @@ needsNamespaces.test.each(CASES)(
       await gateway.serverAnswers();
       await gateway.tells("wg0", each.server);
     }),
-  PATIENCE_MS,
 );
 
 interface Gateway {

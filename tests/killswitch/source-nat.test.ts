@@ -1,4 +1,4 @@
-import { expect } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { rulesetOf } from "../../src/killswitch/ruleset.ts";
 import { RELAY_MARK } from "../../src/network/slot.ts";
 import type { Host } from "../../src/system/host.ts";
@@ -10,6 +10,7 @@ import { POLICIES } from "./example.ts";
 import { CONNECTED, inNamespace } from "./namespace.ts";
 
 const PATIENCE_MS = 180_000;
+setDefaultTimeout(PATIENCE_MS);
 const KNOCK = `${import.meta.dir}/../../tests/rig/tools/connection-attempt.ts`;
 
 /** The gateway of the connected policy, without its routing rules, so that only the firewall blocks. */
@@ -34,7 +35,6 @@ needsNamespaces.test.each(["srcnat", "srcnat - 20"])(
       await query(host, "192.0.2.53");
       expect(await counted(host)).toBe(1);
     }),
-  PATIENCE_MS,
 );
 
 /** A resolver that a query names, the tunnel's that it is redirected to, and the tunnel's own address. */
@@ -79,7 +79,6 @@ needsNamespaces.test.each(ASKED)(
       await answer();
       expect(await errors(host)).toBe(1);
     }),
-  PATIENCE_MS,
 );
 
 /** A device's destination where nobody answers, and the device. */
@@ -130,7 +129,6 @@ needsNamespaces.test.each(UNANSWERED)(
       await sent(40_001);
       expect(await errors(host)).toBeGreaterThan(0);
     }),
-  PATIENCE_MS,
 );
 
 const DOCKERS = `table ip other {
@@ -160,7 +158,6 @@ needsNamespaces.test(
       await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.connected) });
       expect(await host.run([process.execPath, "-e", ASK_AT_BRIDGE])).toBe("seen from 192.168.7.1");
     }),
-  PATIENCE_MS,
 );
 
 async function errors(host: Host, table: "made" | "other" = "other"): Promise<number> {
@@ -191,7 +188,6 @@ needsNamespaces.test(
       await host.run([process.execPath, KNOCK, JSON.stringify(to)]);
       expect(await counted(host)).toBe(1);
     }),
-  PATIENCE_MS,
 );
 
 /** The 12 bytes of the header are enough; they ask for recursion. */
@@ -264,7 +260,6 @@ needsNamespaces.test.each(["connected", "two-tunnels"] as const)(
         [1, 1],
       ]);
     }),
-  PATIENCE_MS,
 );
 
 /** A datagram of each family, from the same address and port each time, as a device sends them. */
@@ -341,7 +336,6 @@ needsNamespaces.test(
       await ask(40_002);
       expect(await sources(host)).toEqual([2, 1]);
     }),
-  PATIENCE_MS,
 );
 
 /** Counts what leaves by the uplink behind all NAT over IPv6, by its source. */
@@ -350,45 +344,42 @@ const DIRECT_SOURCES_6 = DIRECT_SOURCES.replaceAll("ip saddr", "ip6 saddr").repl
   "2001:db8:88::2",
 );
 
-needsNamespaces.test(
-  "over IPv6, too",
-  () =>
-    inNamespace(async (host) => {
-      const batch = (lines: readonly string[]) =>
-        host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
-      const own = "2001:db8:88::2/64 dev up0 nodad";
-      await batch([
-        ...LINKS,
-        "address add fd00:7::1/64 dev lan0 nodad",
-        `address add ${own}`,
-        "neighbour add fe80::81 lladdr 02:00:00:00:00:81 dev up0",
-        "route replace 2001:db8:9::/64 via fe80::81 dev up0 onlink",
+needsNamespaces.test("over IPv6, too", () =>
+  inNamespace(async (host) => {
+    const batch = (lines: readonly string[]) =>
+      host.run(["ip", "-batch", "-"], { stdin: `${lines.join("\n")}\n` });
+    const own = "2001:db8:88::2/64 dev up0 nodad";
+    await batch([
+      ...LINKS,
+      "address add fd00:7::1/64 dev lan0 nodad",
+      `address add ${own}`,
+      "neighbour add fe80::81 lladdr 02:00:00:00:00:81 dev up0",
+      "route replace 2001:db8:9::/64 via fe80::81 dev up0 onlink",
+    ]);
+    await host.run(["sysctl", "-qw", "net.ipv6.conf.all.forwarding=1"]);
+    await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.direct) });
+    await host.run(["nft", "-f", "-"], { stdin: DIRECT_SOURCES_6 });
+    const [link] = JSON.parse(await host.run(["ip", "-j", "link", "show", "lan0"]));
+    const namespace = (await host.run(["ip", "netns", "identify"])).trim();
+    const ask = (sourcePort: number) =>
+      inject(namespace, "peer0", [
+        datagramFrame({
+          ...{ fromMac: DEVICE, toMac: link.address.replaceAll(":", ""), from: "fd00:7::50" },
+          ...{ to: "2001:db8:9::80", sourcePort, targetPort: 9, payload: "x" },
+        }),
       ]);
-      await host.run(["sysctl", "-qw", "net.ipv6.conf.all.forwarding=1"]);
-      await host.run(["nft", "-f", "-"], { stdin: rulesetOf(POLICIES.direct) });
-      await host.run(["nft", "-f", "-"], { stdin: DIRECT_SOURCES_6 });
-      const [link] = JSON.parse(await host.run(["ip", "-j", "link", "show", "lan0"]));
-      const namespace = (await host.run(["ip", "netns", "identify"])).trim();
-      const ask = (sourcePort: number) =>
-        inject(namespace, "peer0", [
-          datagramFrame({
-            ...{ fromMac: DEVICE, toMac: link.address.replaceAll(":", ""), from: "fd00:7::50" },
-            ...{ to: "2001:db8:9::80", sourcePort, targetPort: 9, payload: "x" },
-          }),
-        ]);
-      await ask(40_000);
-      expect(await sources(host)).toEqual([1, 0]);
-      await batch([`address del ${own}`]);
-      await ask(40_001);
-      expect(await sources(host)).toEqual([1, 0]);
-      await batch([`address add ${own}`]);
-      await ask(40_001);
-      expect(await sources(host)).toEqual([2, 0]);
-      // Positive control: without these rules the LAN's address leaves.
-      await host.run(["nft", "flush", "chain", "inet", "portcullis", "check_leaving"]);
-      await batch([`address del ${own}`]);
-      await ask(40_002);
-      expect(await sources(host)).toEqual([2, 1]);
-    }),
-  PATIENCE_MS,
+    await ask(40_000);
+    expect(await sources(host)).toEqual([1, 0]);
+    await batch([`address del ${own}`]);
+    await ask(40_001);
+    expect(await sources(host)).toEqual([1, 0]);
+    await batch([`address add ${own}`]);
+    await ask(40_001);
+    expect(await sources(host)).toEqual([2, 0]);
+    // Positive control: without these rules the LAN's address leaves.
+    await host.run(["nft", "flush", "chain", "inet", "portcullis", "check_leaving"]);
+    await batch([`address del ${own}`]);
+    await ask(40_002);
+    expect(await sources(host)).toEqual([2, 1]);
+  }),
 );

@@ -1,4 +1,4 @@
-import { expect } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { long, needsNamespaces } from "../fast.ts";
 import { POLICIES } from "../killswitch/example.ts";
 import { datagramFrame } from "../rig/tools/packet.ts";
@@ -13,6 +13,7 @@ import { Original } from "./sorting.ts";
 import { stateOf } from "./state.ts";
 
 const TIMEOUT_MS = 600_000;
+setDefaultTimeout(TIMEOUT_MS);
 const OF_A_KIND = Number(process.env.PORTCULLIS_PROOF_OF_A_KIND ?? 5);
 const SAMPLE_MS = 3_600_000;
 
@@ -37,7 +38,6 @@ needsNamespaces.test.skipIf(isMissing)(
     expect(await play(state, packet)).toHaveLength(1);
     expect(await play(connected, packet)).toEqual([]);
   },
-  TIMEOUT_MS,
 );
 
 needsNamespaces.test(
@@ -68,7 +68,6 @@ needsNamespaces.test(
     expect(await leaving(state.ruleset)).toBe(1);
     expect(await leaving(without.state.ruleset)).toBe(2);
   },
-  TIMEOUT_MS,
 );
 
 needsNamespaces.test(
@@ -105,7 +104,6 @@ needsNamespaces.test(
     expect(await leaving(without.state.ruleset)).toEqual([`${far} > ${device} UDP 9 > 40404, 6 bytes`]);
     expect(await leaving(state.ruleset)).toEqual([]);
   },
-  TIMEOUT_MS,
 );
 
 needsNamespaces.test(
@@ -135,7 +133,6 @@ needsNamespaces.test(
       expect(seen[1]).not.toBe("40404");
     });
   },
-  TIMEOUT_MS,
 );
 
 /** By a socket whose address has gone; it is told if a rule drops what it sends. */

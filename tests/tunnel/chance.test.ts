@@ -1,4 +1,4 @@
-import { expect } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { FakeHost } from "../fake/host.ts";
 import { long } from "../fast.ts";
@@ -19,6 +19,7 @@ const { test } = long("random changes");
 
 /** Hundreds of gateways in one test. */
 const PATIENCE_MS = 600_000;
+setDefaultTimeout(PATIENCE_MS);
 const SEQUENCES = 300;
 const EVENTS = 14;
 /** The regular check comes by then, and the longest pause between two dials is over. */
@@ -93,69 +94,57 @@ const TAMPERING: Happening[] = [
   },
 ];
 
-test(
-  `${SEQUENCES} random sequences of wishes, failures and tampering end as a fresh start would, and the kill switch always stands`,
-  () =>
-    inDirectory(async (directory) => {
-      for (let seed = 1; seed <= SEQUENCES; seed++) {
-        const label = `seed ${seed}`;
-        const chance = await begin(join(directory, `${seed}`), seed);
-        for (let event = 0; event < EVENTS; event++) await happen(chance);
-        const { gateway, host } = chance;
-        await calm(chance);
-        const status = await gateway.status();
-        expect(kernelState(host), label).toBe(await freshState(status));
-        expect(status.state, label).not.toBe("reconnecting");
-        expect(await gateway.tunnels.protection.fault(), label).toBeNull();
-        expect(stoodAlways(host), label).toBe(true);
-      }
-    }),
-  PATIENCE_MS,
-);
+test(`${SEQUENCES} random sequences of wishes, failures and tampering end as a fresh start would, and the kill switch always stands`, () =>
+  inDirectory(async (directory) => {
+    for (let seed = 1; seed <= SEQUENCES; seed++) {
+      const label = `seed ${seed}`;
+      const chance = await begin(join(directory, `${seed}`), seed);
+      for (let event = 0; event < EVENTS; event++) await happen(chance);
+      const { gateway, host } = chance;
+      await calm(chance);
+      const status = await gateway.status();
+      expect(kernelState(host), label).toBe(await freshState(status));
+      expect(status.state, label).not.toBe("reconnecting");
+      expect(await gateway.tunnels.protection.fault(), label).toBeNull();
+      expect(stoodAlways(host), label).toBe(true);
+    }
+  }));
 
-test(
-  "100 random sequences of wishes and mishaps without tampering bring no alert",
-  () =>
-    inDirectory(async (directory) => {
-      for (let seed = 1; seed <= 100; seed++) {
-        const chance = await begin(join(directory, `${seed}`), seed);
-        const { gateway, host } = chance;
-        host.fails = () => null;
-        for (let event = 0; event < EVENTS; event++) await happen(chance, []);
-        await calm(chance);
-        expect(gateway.alerts, `seed ${seed}`).toEqual([]);
-        expect(stoodAlways(host), `seed ${seed}`).toBe(true);
-      }
-    }),
-  PATIENCE_MS,
-);
+test("100 random sequences of wishes and mishaps without tampering bring no alert", () =>
+  inDirectory(async (directory) => {
+    for (let seed = 1; seed <= 100; seed++) {
+      const chance = await begin(join(directory, `${seed}`), seed);
+      const { gateway, host } = chance;
+      host.fails = () => null;
+      for (let event = 0; event < EVENTS; event++) await happen(chance, []);
+      await calm(chance);
+      expect(gateway.alerts, `seed ${seed}`).toEqual([]);
+      expect(stoodAlways(host), `seed ${seed}`).toBe(true);
+    }
+  }));
 
-test(
-  "100 random connects, from whose interfaces addresses are taken meanwhile, are whole 2 s after they are up",
-  () =>
-    inDirectory(async (directory) => {
-      const takeAddress = TAMPERING.at(-1);
-      for (let seed = 1; seed <= 100; seed++) {
-        const chance = await begin(join(directory, `${seed}`), seed);
-        const { gateway, host, random, outcomes } = chance;
-        host.fails = () => null;
-        for (const endpoint of ENDPOINTS) host.roundTrips.set(endpoint, random() * 3_000);
-        for (let connect = 0; connect < 3; connect++) {
-          outcomes.push(gateway.controller.connect(oneOf(SERVERS, random)));
-          for (let times = 0; times < 3; times++) {
-            await host.pass(random() * 1_500);
-            takeAddress?.(chance);
-          }
-          await over(host, outcomes);
-          await host.pass(2_000);
-          const status = await gateway.status();
-          const label = `seed ${seed}, connect ${connect}`;
-          expect(kernelState(host), label).toBe(await freshState(status));
+test("100 random connects, from whose interfaces addresses are taken meanwhile, are whole 2 s after they are up", () =>
+  inDirectory(async (directory) => {
+    const takeAddress = TAMPERING.at(-1);
+    for (let seed = 1; seed <= 100; seed++) {
+      const chance = await begin(join(directory, `${seed}`), seed);
+      const { gateway, host, random, outcomes } = chance;
+      host.fails = () => null;
+      for (const endpoint of ENDPOINTS) host.roundTrips.set(endpoint, random() * 3_000);
+      for (let connect = 0; connect < 3; connect++) {
+        outcomes.push(gateway.controller.connect(oneOf(SERVERS, random)));
+        for (let times = 0; times < 3; times++) {
+          await host.pass(random() * 1_500);
+          takeAddress?.(chance);
         }
+        await over(host, outcomes);
+        await host.pass(2_000);
+        const status = await gateway.status();
+        const label = `seed ${seed}, connect ${connect}`;
+        expect(kernelState(host), label).toBe(await freshState(status));
       }
-    }),
-  PATIENCE_MS,
-);
+    }
+  }));
 
 async function begin(directory: string, seed: number): Promise<Chance> {
   const random = randomFrom(seed);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { join } from "node:path";
 import type { Server } from "../../src/servers/schema.ts";
 import { publicKeyOf } from "../../src/wireguard/key.ts";
@@ -20,6 +20,7 @@ import {
 
 /** Hundreds of gateways in one test. */
 const PATIENCE_MS = 60_000;
+setDefaultTimeout(PATIENCE_MS);
 
 /** A place that the tunnel to the first server is not in. */
 const ELSEWHERE = { ...placeOf([TWO, THREE]), country: "Sweden" };
@@ -634,58 +635,51 @@ const SCENARIOS: Record<
 };
 
 sampled.describe.each(["before", "after"] as const)("a command that fails %s its effect", (when) => {
-  test.each(Object.keys(SCENARIOS))(
-    "at any place of a %s is repaired, and the kill switch stands",
-    (name) =>
-      inDirectory(async (directory) => {
-        const scenario = SCENARIOS[name];
-        if (scenario === undefined) throw new Error(name);
-        for (const failing of places()) {
-          const label = `${name}, command ${failing}`;
-          const gateway = await Gateway.started(join(directory, `${failing}`));
-          const { host } = gateway;
-          await scenario.before(gateway);
-          await settled(gateway);
-          const start = host.commands.length;
-          host.fails = (count) => (count - start === failing ? when : null);
-          await scenario.run(gateway).catch(() => {});
-          await settled(gateway);
-          const isOver = host.commands.length - start < failing;
-          host.fails = () => null;
-          await assertHonest(gateway, label);
-          await gateway.comeToRest();
-          const fresh = await freshState(await gateway.status());
-          expect(kernelState(host), label).toBe(fresh);
-          expect(await gateway.tunnels.protection.fault(), label).toBeNull();
-          expect(stoodAlways(host), label).toBe(true);
-          if (isOver) break;
-        }
-      }),
-    PATIENCE_MS,
+  test.each(Object.keys(SCENARIOS))("at any place of a %s is repaired, and the kill switch stands", (name) =>
+    inDirectory(async (directory) => {
+      const scenario = SCENARIOS[name];
+      if (scenario === undefined) throw new Error(name);
+      for (const failing of places()) {
+        const label = `${name}, command ${failing}`;
+        const gateway = await Gateway.started(join(directory, `${failing}`));
+        const { host } = gateway;
+        await scenario.before(gateway);
+        await settled(gateway);
+        const start = host.commands.length;
+        host.fails = (count) => (count - start === failing ? when : null);
+        await scenario.run(gateway).catch(() => {});
+        await settled(gateway);
+        const isOver = host.commands.length - start < failing;
+        host.fails = () => null;
+        await assertHonest(gateway, label);
+        await gateway.comeToRest();
+        const fresh = await freshState(await gateway.status());
+        expect(kernelState(host), label).toBe(fresh);
+        expect(await gateway.tunnels.protection.fault(), label).toBeNull();
+        expect(stoodAlways(host), label).toBe(true);
+        if (isOver) break;
+      }
+    }),
   );
 
-  test(
-    "at any place of a start is repaired by the next start, and an older kill switch stands on",
-    () =>
-      inDirectory(async (directory) => {
-        for (const failing of places()) {
-          const gateway = await Gateway.started(join(directory, `${failing}`));
-          const { host } = gateway;
-          await gateway.controller.connect(ONE);
-          const start = host.commands.length;
-          host.fails = (count) => (count - start === failing ? when : null);
-          await gateway.restart().catch(() => {});
-          const isOver = host.commands.length - start < failing;
-          host.fails = () => null;
-          await gateway.restart();
-          const fresh = await freshState(await gateway.status());
-          expect(kernelState(host), `command ${failing}`).toBe(fresh);
-          expect(stoodAlways(host)).toBe(true);
-          if (isOver) break;
-        }
-      }),
-    PATIENCE_MS,
-  );
+  test("at any place of a start is repaired by the next start, and an older kill switch stands on", () =>
+    inDirectory(async (directory) => {
+      for (const failing of places()) {
+        const gateway = await Gateway.started(join(directory, `${failing}`));
+        const { host } = gateway;
+        await gateway.controller.connect(ONE);
+        const start = host.commands.length;
+        host.fails = (count) => (count - start === failing ? when : null);
+        await gateway.restart().catch(() => {});
+        const isOver = host.commands.length - start < failing;
+        host.fails = () => null;
+        await gateway.restart();
+        const fresh = await freshState(await gateway.status());
+        expect(kernelState(host), `command ${failing}`).toBe(fresh);
+        expect(stoodAlways(host)).toBe(true);
+        if (isOver) break;
+      }
+    }));
 });
 
 /** Either the kernel is as the state wants it, or the gateway says that it is not. */

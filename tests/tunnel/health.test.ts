@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import fc from "fast-check";
 import { askedIn, type Evidence, heardIn, isDead, type Sample, weigh } from "../../src/tunnel/health.ts";
 import { FakeHost } from "../fake/host.ts";
@@ -7,6 +7,7 @@ import { inDirectory } from "./directory.ts";
 import { Gateway, ONE, server } from "./gateway.ts";
 
 const PATIENCE_MS = 120_000;
+setDefaultTimeout(PATIENCE_MS);
 const ENDPOINT = "192.0.2.1:51820";
 /** What the interface's user is promised. */
 const NOTICED_UNDER_TRAFFIC_MS = 15_000;
@@ -160,144 +161,114 @@ sampled.describe.each(DOORS)("a tunnel made by %s", (_, native) => {
         await host.pass(HOUR_MS);
         expect(losses).toEqual([]);
       }),
-    PATIENCE_MS,
   );
 
-  test(
-    "that carries traffic one way alone is alive by the server's passive keepalives",
-    () =>
-      onGateway(native, 0, async ({ host, losses }) => {
-        host.oneWay = true;
-        await fc.assert(
-          fc.asyncProperty(fc.nat(4_000), fc.nat(60_000), async (quietMs, busyMs) => {
-            host.busy = false;
-            await host.pass(quietMs);
-            host.busy = true;
-            await host.pass(busyMs);
-            expect(losses).toEqual([]);
-          }),
-          { numRuns: runs(50) },
-        );
-      }),
-    PATIENCE_MS,
-  );
+  test("that carries traffic one way alone is alive by the server's passive keepalives", () =>
+    onGateway(native, 0, async ({ host, losses }) => {
+      host.oneWay = true;
+      await fc.assert(
+        fc.asyncProperty(fc.nat(4_000), fc.nat(60_000), async (quietMs, busyMs) => {
+          host.busy = false;
+          await host.pass(quietMs);
+          host.busy = true;
+          await host.pass(busyMs);
+          expect(losses).toEqual([]);
+        }),
+        { numRuns: runs(50) },
+      );
+    }));
 
-  test(
-    "to a server that dies under traffic is lost within 15 s, in any phase of traffic, death and looks",
-    () =>
-      onGateway(native, 0, async ({ gateway, host, losses }) => {
-        const quiet = fc.nat(40_000);
-        const busy = fc.oneof(fc.nat(200), fc.nat(4_000), fc.nat(30_000));
-        await fc.assert(
-          fc.asyncProperty(quiet, busy, fc.nat(200), async (quietMs, busyMs, restMs) => {
-            host.busy = false;
-            await host.pass(quietMs);
-            host.busy = true;
-            await host.pass(busyMs);
-            expect(gateway.controller.state.name).toBe("connected");
-            const died = await dies(host, restMs);
-            expect(losses[0]).toBeLessThanOrEqual(died + NOTICED_UNDER_TRAFFIC_MS);
-            await recover(gateway, losses);
-          }),
-          { numRuns: runs(60) },
-        );
-      }),
-    PATIENCE_MS,
-  );
+  test("to a server that dies under traffic is lost within 15 s, in any phase of traffic, death and looks", () =>
+    onGateway(native, 0, async ({ gateway, host, losses }) => {
+      const quiet = fc.nat(40_000);
+      const busy = fc.oneof(fc.nat(200), fc.nat(4_000), fc.nat(30_000));
+      await fc.assert(
+        fc.asyncProperty(quiet, busy, fc.nat(200), async (quietMs, busyMs, restMs) => {
+          host.busy = false;
+          await host.pass(quietMs);
+          host.busy = true;
+          await host.pass(busyMs);
+          expect(gateway.controller.state.name).toBe("connected");
+          const died = await dies(host, restMs);
+          expect(losses[0]).toBeLessThanOrEqual(died + NOTICED_UNDER_TRAFFIC_MS);
+          await recover(gateway, losses);
+        }),
+        { numRuns: runs(60) },
+      );
+    }));
 
-  test(
-    "to a server that hears nothing and asks for a handshake again and again is lost within 15 s",
-    () =>
-      onGateway(native, 0, async ({ host, losses }) => {
-        host.busy = true;
-        await host.pass(20_000);
-        expect(losses).toEqual([]);
-        host.deaf.add(ENDPOINT);
-        const began = host.monotonic();
-        await host.pass(NOTICED_UNDER_TRAFFIC_MS);
-        expect(losses[0]).toBeLessThanOrEqual(began + NOTICED_UNDER_TRAFFIC_MS);
-      }),
-    PATIENCE_MS,
-  );
+  test("to a server that hears nothing and asks for a handshake again and again is lost within 15 s", () =>
+    onGateway(native, 0, async ({ host, losses }) => {
+      host.busy = true;
+      await host.pass(20_000);
+      expect(losses).toEqual([]);
+      host.deaf.add(ENDPOINT);
+      const began = host.monotonic();
+      await host.pass(NOTICED_UNDER_TRAFFIC_MS);
+      expect(losses[0]).toBeLessThanOrEqual(began + NOTICED_UNDER_TRAFFIC_MS);
+    }));
 
-  test(
-    "to a server that died in the quiet is lost within 15 s of the first traffic",
-    () =>
-      onGateway(native, 0, async ({ gateway, host, losses }) => {
-        await fc.assert(
-          fc.asyncProperty(
-            fc.nat(10_000),
-            fc.nat(40_000),
-            fc.nat(60_000),
-            async (busyMs, quietMs, deadMs) => {
-              host.busy = true;
-              await host.pass(busyMs);
-              host.busy = false;
-              await host.pass(quietMs);
-              host.silent.add(ENDPOINT);
-              await host.pass(deadMs);
-              expect(losses).toEqual([]);
-              host.busy = true;
-              const began = host.monotonic();
-              await host.pass(NOTICED_UNDER_TRAFFIC_MS);
-              expect(losses[0]).toBeLessThanOrEqual(began + NOTICED_UNDER_TRAFFIC_MS);
-              await recover(gateway, losses);
-            },
-          ),
-          { numRuns: runs(60) },
-        );
-      }),
-    PATIENCE_MS,
-  );
+  test("to a server that died in the quiet is lost within 15 s of the first traffic", () =>
+    onGateway(native, 0, async ({ gateway, host, losses }) => {
+      await fc.assert(
+        fc.asyncProperty(fc.nat(10_000), fc.nat(40_000), fc.nat(60_000), async (busyMs, quietMs, deadMs) => {
+          host.busy = true;
+          await host.pass(busyMs);
+          host.busy = false;
+          await host.pass(quietMs);
+          host.silent.add(ENDPOINT);
+          await host.pass(deadMs);
+          expect(losses).toEqual([]);
+          host.busy = true;
+          const began = host.monotonic();
+          await host.pass(NOTICED_UNDER_TRAFFIC_MS);
+          expect(losses[0]).toBeLessThanOrEqual(began + NOTICED_UNDER_TRAFFIC_MS);
+          await recover(gateway, losses);
+        }),
+        { numRuns: runs(60) },
+      );
+    }));
 
-  test(
-    "that is idle is lost at the latest 180 s and two looks after the server's last word: one that hears it, and one that finds it old",
-    () =>
-      onGateway(native, 0, async ({ gateway, host, losses }) => {
-        const heardMs = native ? LOOK_MS : COUNTED_MS + LOOK_MS;
-        await fc.assert(
-          fc.asyncProperty(fc.nat(200_000), async (quietMs) => {
-            await host.pass(quietMs);
-            host.silent.add(ENDPOINT);
-            const died = host.monotonic();
-            await host.pass(SESSION_ENDS_MS + heardMs + LOOK_MS);
-            expect(losses[0]).toBeLessThanOrEqual(died + SESSION_ENDS_MS + heardMs + LOOK_MS);
-            await recover(gateway, losses);
-          }),
-          { numRuns: runs(20) },
-        );
-      }),
-    PATIENCE_MS,
-  );
+  test("that is idle is lost at the latest 180 s and two looks after the server's last word: one that hears it, and one that finds it old", () =>
+    onGateway(native, 0, async ({ gateway, host, losses }) => {
+      const heardMs = native ? LOOK_MS : COUNTED_MS + LOOK_MS;
+      await fc.assert(
+        fc.asyncProperty(fc.nat(200_000), async (quietMs) => {
+          await host.pass(quietMs);
+          host.silent.add(ENDPOINT);
+          const died = host.monotonic();
+          await host.pass(SESSION_ENDS_MS + heardMs + LOOK_MS);
+          expect(losses[0]).toBeLessThanOrEqual(died + SESSION_ENDS_MS + heardMs + LOOK_MS);
+          await recover(gateway, losses);
+        }),
+        { numRuns: runs(20) },
+      );
+    }));
 
-  test(
-    "is neither lost nor kept by a clock that jumps by hours, not even right after a connect or a failed switch",
-    () =>
-      onGateway(native, 0, async ({ gateway, host, losses }) => {
-        const hours = fc.integer({ min: -30, max: 30 }).map((number) => number * HOUR_MS);
-        await fc.assert(
-          fc.asyncProperty(hours, fc.nat(4_000), fc.boolean(), async (jumpMs, waitMs, again) => {
-            host.busy = false;
-            if (again) {
-              await gateway.controller.disconnect();
-              await gateway.controller.connect(ONE);
-            }
-            host.setClock(jumpMs);
-            await host.pass(waitMs);
-            await failToSwitch(gateway);
-            await host.pass(200_000);
-            expect(losses).toEqual([]);
-            host.busy = true;
-            await host.pass(waitMs);
-            const died = await dies(host, 0);
-            expect(losses[0]).toBeLessThanOrEqual(died + NOTICED_UNDER_TRAFFIC_MS);
-            await recover(gateway, losses);
-          }),
-          { numRuns: runs(20) },
-        );
-      }),
-    PATIENCE_MS,
-  );
+  test("is neither lost nor kept by a clock that jumps by hours, not even right after a connect or a failed switch", () =>
+    onGateway(native, 0, async ({ gateway, host, losses }) => {
+      const hours = fc.integer({ min: -30, max: 30 }).map((number) => number * HOUR_MS);
+      await fc.assert(
+        fc.asyncProperty(hours, fc.nat(4_000), fc.boolean(), async (jumpMs, waitMs, again) => {
+          host.busy = false;
+          if (again) {
+            await gateway.controller.disconnect();
+            await gateway.controller.connect(ONE);
+          }
+          host.setClock(jumpMs);
+          await host.pass(waitMs);
+          await failToSwitch(gateway);
+          await host.pass(200_000);
+          expect(losses).toEqual([]);
+          host.busy = true;
+          await host.pass(waitMs);
+          const died = await dies(host, 0);
+          expect(losses[0]).toBeLessThanOrEqual(died + NOTICED_UNDER_TRAFFIC_MS);
+          await recover(gateway, losses);
+        }),
+        { numRuns: runs(20) },
+      );
+    }));
 });
 
 /** The server dies now; time goes by until it must have been noticed. */

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "bun:test";
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { exitMarkOf } from "../../src/network/slot.ts";
 import { Quality } from "../../src/tunnel/quality.ts";
 import { QUALITY, type QualityChoice, QualitySettings } from "../../src/tunnel/quality-settings.ts";
@@ -10,6 +10,7 @@ import { Gateway, ONE, TWO } from "./gateway.ts";
 const CHOICE: QualityChoice = { on: true, everySeconds: 10, slowMs: 300, lossyPercent: 10 };
 const EVERY_MS = 10_000;
 const PATIENCE_MS = 60_000;
+setDefaultTimeout(PATIENCE_MS);
 
 describe("what the answers tell", () => {
   /** Asks all these questions, one each 10 s; null is one without an answer. */
@@ -176,92 +177,72 @@ describe.each([
   ["the kernel", true],
   ["a program", false],
 ])("a tunnel made by %s", (_, native) => {
-  test(
-    "is measured at its resolver, by its interface and with its exit's mark; the uplink at its router",
-    () =>
-      onGateway(async (host, { quality, slot }, { tunnels }) => {
-        expect(host.tripsTo).toEqual([{ link: "wg0", mark: exitMarkOf(slot.mark), address: "10.64.0.101" }]);
-        expect(host.routerTripsTo).toEqual([{ link: "up0", own: "198.51.100.2", router: "198.51.100.1" }]);
-        await host.pass(100_000);
-        expect(host.tripsTo.length).toBeWithin(9, 12);
-        expect(host.routerTripsTo.length).toBeWithin(9, 12);
-        expect(quality.quality.shown?.round_trip_ms).toBe(20);
-        expect(tunnels.uplink.quality.shown?.round_trip_ms).toBe(1);
-      }, native),
-    PATIENCE_MS,
-  );
+  test("is measured at its resolver, by its interface and with its exit's mark; the uplink at its router", () =>
+    onGateway(async (host, { quality, slot }, { tunnels }) => {
+      expect(host.tripsTo).toEqual([{ link: "wg0", mark: exitMarkOf(slot.mark), address: "10.64.0.101" }]);
+      expect(host.routerTripsTo).toEqual([{ link: "up0", own: "198.51.100.2", router: "198.51.100.1" }]);
+      await host.pass(100_000);
+      expect(host.tripsTo.length).toBeWithin(9, 12);
+      expect(host.routerTripsTo.length).toBeWithin(9, 12);
+      expect(quality.quality.shown?.round_trip_ms).toBe(20);
+      expect(tunnels.uplink.quality.shown?.round_trip_ms).toBe(1);
+    }, native));
 
-  test(
-    "that nobody uses is measured every five minutes, and again within seconds once it is used",
-    () =>
-      onGateway(async (host) => {
-        host.busy = false;
-        await host.pass(2 * EVERY_MS);
-        const before = host.tripsTo.length;
-        await host.pass(1_200_000);
-        expect(host.tripsTo.length - before).toBeWithin(3, 6);
-        const used = host.tripsTo.length;
-        host.busy = true;
-        await host.pass(3 * EVERY_MS);
-        expect(host.tripsTo.length - used).toBeGreaterThanOrEqual(2);
-      }, native),
-    PATIENCE_MS,
-  );
+  test("that nobody uses is measured every five minutes, and again within seconds once it is used", () =>
+    onGateway(async (host) => {
+      host.busy = false;
+      await host.pass(2 * EVERY_MS);
+      const before = host.tripsTo.length;
+      await host.pass(1_200_000);
+      expect(host.tripsTo.length - before).toBeWithin(3, 6);
+      const used = host.tripsTo.length;
+      host.busy = true;
+      await host.pass(3 * EVERY_MS);
+      expect(host.tripsTo.length - used).toBeGreaterThanOrEqual(2);
+    }, native));
 });
 
-test(
-  "a resolver that answers nobody is left alone, and says nothing of the tunnel",
-  () =>
-    onGateway(async (host, { quality }) => {
-      host.trips.length = 0;
-      quality.quality.begin();
-      await host.pass(120_000);
-      const before = host.tripsTo.length;
-      await host.pass(600_000);
-      expect(host.tripsTo.length - before).toBeWithin(1, 4);
-      expect(quality.quality.shown).toBeNull();
-    }),
-  PATIENCE_MS,
-);
+test("a resolver that answers nobody is left alone, and says nothing of the tunnel", () =>
+  onGateway(async (host, { quality }) => {
+    host.trips.length = 0;
+    quality.quality.begin();
+    await host.pass(120_000);
+    const before = host.tripsTo.length;
+    await host.pass(600_000);
+    expect(host.tripsTo.length - before).toBeWithin(1, 4);
+    expect(quality.quality.shown).toBeNull();
+  }));
 
-test(
-  "another server's quality is its own, and without a tunnel there is none",
-  () =>
-    onGateway(async (host, { quality }, { controller }) => {
-      expect(quality.quality.shown?.round_trip_ms).toBe(20);
-      const connecting = controller.connect(TWO);
-      host.trips.splice(0, host.trips.length, 70);
-      await host.pass(5_000);
-      await connecting;
-      expect(quality.quality.shown?.round_trip_ms).toBe(70);
-      expect(host.tripsTo.at(-1)?.address).toBe("10.64.0.102");
-      const ended = controller.disconnect();
-      await host.pass(5_000);
-      await ended;
-      expect(quality.quality.shown).toBeNull();
-    }),
-  PATIENCE_MS,
-);
+test("another server's quality is its own, and without a tunnel there is none", () =>
+  onGateway(async (host, { quality }, { controller }) => {
+    expect(quality.quality.shown?.round_trip_ms).toBe(20);
+    const connecting = controller.connect(TWO);
+    host.trips.splice(0, host.trips.length, 70);
+    await host.pass(5_000);
+    await connecting;
+    expect(quality.quality.shown?.round_trip_ms).toBe(70);
+    expect(host.tripsTo.at(-1)?.address).toBe("10.64.0.102");
+    const ended = controller.disconnect();
+    await host.pass(5_000);
+    await ended;
+    expect(quality.quality.shown).toBeNull();
+  }));
 
-test(
-  "what is switched off asks nobody and shows nothing; other limits hold at once",
-  () =>
-    onGateway(async (host, { quality }, { tunnels, qualitySettings }) => {
-      const states: (string | undefined)[] = [];
-      quality.quality.onChange(() => states.push(quality.quality.shown?.state));
-      await host.pass(100_000);
-      qualitySettings.set({ ...CHOICE, slowMs: 15 });
-      tunnels.qualityChanged();
-      expect(states).toEqual(["slow"]);
-      qualitySettings.set({ ...CHOICE, on: false });
-      tunnels.qualityChanged();
-      expect([quality.quality.shown, tunnels.uplink.quality.shown]).toEqual([null, null]);
-      const asked = [host.tripsTo.length, host.routerTripsTo.length];
-      await host.pass(600_000);
-      expect([host.tripsTo.length, host.routerTripsTo.length]).toEqual(asked);
-    }),
-  PATIENCE_MS,
-);
+test("what is switched off asks nobody and shows nothing; other limits hold at once", () =>
+  onGateway(async (host, { quality }, { tunnels, qualitySettings }) => {
+    const states: (string | undefined)[] = [];
+    quality.quality.onChange(() => states.push(quality.quality.shown?.state));
+    await host.pass(100_000);
+    qualitySettings.set({ ...CHOICE, slowMs: 15 });
+    tunnels.qualityChanged();
+    expect(states).toEqual(["slow"]);
+    qualitySettings.set({ ...CHOICE, on: false });
+    tunnels.qualityChanged();
+    expect([quality.quality.shown, tunnels.uplink.quality.shown]).toEqual([null, null]);
+    const asked = [host.tripsTo.length, host.routerTripsTo.length];
+    await host.pass(600_000);
+    expect([host.tripsTo.length, host.routerTripsTo.length]).toEqual(asked);
+  }));
 
 test("a choice survives a restart, and one that cannot be read is none", () => {
   const texts = new Map<string, string>();

@@ -1,4 +1,4 @@
-import { describe, expect } from "bun:test";
+import { describe, expect, setDefaultTimeout } from "bun:test";
 import type { Sample } from "../../src/tunnel/health.ts";
 import {
   askedAnew,
@@ -15,6 +15,7 @@ import { Gateway, ONE, server, THREE, TWO } from "./gateway.ts";
 const { test } = slow;
 
 const PATIENCE_MS = 120_000;
+setDefaultTimeout(PATIENCE_MS);
 const ENDPOINT = "192.0.2.1:51820";
 const RESOLVER = "10.64.0.101";
 /** What the interface's user is promised. */
@@ -136,210 +137,168 @@ describe.each([
   ["the kernel", true],
   ["a program", false],
 ])("a tunnel made by %s", (_, native) => {
-  test(
-    "whose server answers handshakes and drops what is inside is said to carry nothing within 30 s",
-    () =>
-      onGateway(native, async (gateway, host) => {
-        host.busy = true;
-        await host.pass(5_000);
-        const seen: unknown[] = [];
-        gateway.controller.onChange((state, error) => seen.push([state.name, error]));
-        host.hollow.add(ENDPOINT);
-        await host.pass(NOTICED_MS);
-        expect(await gateway.status()).toMatchObject(EMPTY);
-        expect(await gateway.controller.row()).toMatchObject({ unanswered: true, error: EMPTY.error });
-        await host.pass(600_000);
-        expect(await gateway.status()).toMatchObject(EMPTY);
-        host.hollow.clear();
-        await host.pass(2_000);
-        expect(await gateway.status()).toMatchObject(FINE);
-        expect(seen).toEqual([
-          ["connected", EMPTY.error],
-          ["connected", null],
-        ]);
-      }),
-    PATIENCE_MS,
-  );
-
-  test(
-    "that is idle, or has one packet unanswered now and then, is fine",
-    () =>
-      onGateway(native, async (gateway, host) => {
-        host.hollow.add(ENDPOINT);
-        for (let round = 0; round < 20; round++) {
-          host.busy = true;
-          await host.pass(200);
-          host.busy = false;
-          await host.pass(60_000);
-        }
-        await host.pass(3_600_000);
-        expect(await gateway.status()).toMatchObject(FINE);
-      }),
-    PATIENCE_MS,
-  );
-
-  test(
-    "into which data goes that nobody answers is fine while the tunnel's resolver answers",
-    () =>
-      onGateway(native, async (gateway, host) => {
-        let asked = 0;
-        host.onEvent = (event) => {
-          asked += Number(event.startsWith(`probe ${RESOLVER} `));
-        };
-        host.resolvers.set(RESOLVER, 1_500);
-        host.hollow.add(ENDPOINT);
-        host.busy = true;
-        const seen: unknown[] = [];
-        gateway.controller.onChange((state) => seen.push(state));
-        await host.pass(300_000);
-        expect(seen).toEqual([]);
-        // It is asked rarely.
-        expect(asked).toBeGreaterThan(0);
-        expect(asked).toBeLessThanOrEqual(40);
-        host.resolvers.clear();
-        await host.pass(NOTICED_MS + 10_000);
-        expect(await gateway.status()).toMatchObject(EMPTY);
-        host.busy = false;
-        host.resolvers.set(RESOLVER, 1_500);
-        await host.pass(20_000);
-        expect(await gateway.status()).toMatchObject(FINE);
-      }),
-    PATIENCE_MS,
-  );
-});
-
-test(
-  "a second tunnel, which the gateway cannot ask through, carries on while a device tries hosts that are down",
-  () =>
-    onGateway(true, async (gateway, host) => {
-      const { controller } = await gateway.tunnels.opened("tv");
-      await controller.connect(TWO);
-      gateway.alternatives = [THREE];
-      host.hollow.add("192.0.2.2:51820");
+  test("whose server answers handshakes and drops what is inside is said to carry nothing within 30 s", () =>
+    onGateway(native, async (gateway, host) => {
+      host.busy = true;
+      await host.pass(5_000);
       const seen: unknown[] = [];
-      controller.onChange((state) => seen.push(state));
-      for (let connection = 0; connection < 5; connection++) {
-        // TCP sends its first packet again and again (tcp_syn_retries).
-        for (const pause of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000]) {
-          host.busy = true;
-          await host.pass(100);
-          host.busy = false;
-          await host.pass(pause - 100);
-        }
-      }
-      expect(seen).toEqual([]);
-      host.busy = true;
-      await host.pass(NOTICED_MS);
-      expect(await controller.row()).toMatchObject({ unanswered: true });
-    }),
-  PATIENCE_MS,
-);
-
-test(
-  "a server that carries nothing and then dies is lost once it answers no handshake either",
-  () =>
-    onGateway(true, async (gateway, host) => {
-      host.busy = true;
+      gateway.controller.onChange((state, error) => seen.push([state.name, error]));
       host.hollow.add(ENDPOINT);
       await host.pass(NOTICED_MS);
-      host.silent.add(ENDPOINT);
-      await host.pass(35_000);
-      expect(await gateway.status()).toMatchObject({ state: "reconnecting", unanswered: false });
-      host.silent.clear();
+      expect(await gateway.status()).toMatchObject(EMPTY);
+      expect(await gateway.controller.row()).toMatchObject({ unanswered: true, error: EMPTY.error });
+      await host.pass(600_000);
+      expect(await gateway.status()).toMatchObject(EMPTY);
       host.hollow.clear();
-      await host.pass(60_000);
+      await host.pass(2_000);
       expect(await gateway.status()).toMatchObject(FINE);
-    }),
-  PATIENCE_MS,
-);
+      expect(seen).toEqual([
+        ["connected", EMPTY.error],
+        ["connected", null],
+      ]);
+    }));
 
-test(
-  "a server that comes back after an outage is not blamed for what was not answered before",
-  () =>
-    onGateway(true, async (gateway, host) => {
-      host.busy = true;
-      await host.pass(3_000);
-      const seen: unknown[] = [];
-      gateway.controller.onChange(() => seen.push(gateway.controller.state));
-      host.silent.add(ENDPOINT);
-      await host.pass(25_000);
-      host.silent.clear();
-      await host.pass(60_000);
-      expect(seen.filter((state) => (state as { unanswered?: number | null }).unanswered != null)).toEqual(
-        [],
-      );
+  test("that is idle, or has one packet unanswered now and then, is fine", () =>
+    onGateway(native, async (gateway, host) => {
+      host.hollow.add(ENDPOINT);
+      for (let round = 0; round < 20; round++) {
+        host.busy = true;
+        await host.pass(200);
+        host.busy = false;
+        await host.pass(60_000);
+      }
+      await host.pass(3_600_000);
       expect(await gateway.status()).toMatchObject(FINE);
-    }),
-  PATIENCE_MS,
-);
+    }));
+
+  test("into which data goes that nobody answers is fine while the tunnel's resolver answers", () =>
+    onGateway(native, async (gateway, host) => {
+      let asked = 0;
+      host.onEvent = (event) => {
+        asked += Number(event.startsWith(`probe ${RESOLVER} `));
+      };
+      host.resolvers.set(RESOLVER, 1_500);
+      host.hollow.add(ENDPOINT);
+      host.busy = true;
+      const seen: unknown[] = [];
+      gateway.controller.onChange((state) => seen.push(state));
+      await host.pass(300_000);
+      expect(seen).toEqual([]);
+      // It is asked rarely.
+      expect(asked).toBeGreaterThan(0);
+      expect(asked).toBeLessThanOrEqual(40);
+      host.resolvers.clear();
+      await host.pass(NOTICED_MS + 10_000);
+      expect(await gateway.status()).toMatchObject(EMPTY);
+      host.busy = false;
+      host.resolvers.set(RESOLVER, 1_500);
+      await host.pass(20_000);
+      expect(await gateway.status()).toMatchObject(FINE);
+    }));
+});
+
+test("a second tunnel, which the gateway cannot ask through, carries on while a device tries hosts that are down", () =>
+  onGateway(true, async (gateway, host) => {
+    const { controller } = await gateway.tunnels.opened("tv");
+    await controller.connect(TWO);
+    gateway.alternatives = [THREE];
+    host.hollow.add("192.0.2.2:51820");
+    const seen: unknown[] = [];
+    controller.onChange((state) => seen.push(state));
+    for (let connection = 0; connection < 5; connection++) {
+      // TCP sends its first packet again and again (tcp_syn_retries).
+      for (const pause of [1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000]) {
+        host.busy = true;
+        await host.pass(100);
+        host.busy = false;
+        await host.pass(pause - 100);
+      }
+    }
+    expect(seen).toEqual([]);
+    host.busy = true;
+    await host.pass(NOTICED_MS);
+    expect(await controller.row()).toMatchObject({ unanswered: true });
+  }));
+
+test("a server that carries nothing and then dies is lost once it answers no handshake either", () =>
+  onGateway(true, async (gateway, host) => {
+    host.busy = true;
+    host.hollow.add(ENDPOINT);
+    await host.pass(NOTICED_MS);
+    host.silent.add(ENDPOINT);
+    await host.pass(35_000);
+    expect(await gateway.status()).toMatchObject({ state: "reconnecting", unanswered: false });
+    host.silent.clear();
+    host.hollow.clear();
+    await host.pass(60_000);
+    expect(await gateway.status()).toMatchObject(FINE);
+  }));
+
+test("a server that comes back after an outage is not blamed for what was not answered before", () =>
+  onGateway(true, async (gateway, host) => {
+    host.busy = true;
+    await host.pass(3_000);
+    const seen: unknown[] = [];
+    gateway.controller.onChange(() => seen.push(gateway.controller.state));
+    host.silent.add(ENDPOINT);
+    await host.pass(25_000);
+    host.silent.clear();
+    await host.pass(60_000);
+    expect(seen.filter((state) => (state as { unanswered?: number | null }).unanswered != null)).toEqual([]);
+    expect(await gateway.status()).toMatchObject(FINE);
+  }));
 
 describe("where failover is on", () => {
-  test(
-    "a server that carries nothing is left for the next one after a minute, and not come back to",
-    () =>
-      onGateway(true, async (gateway, host) => {
-        gateway.alternatives = [ONE, TWO, THREE];
-        host.busy = true;
-        for (const number of [1, 2]) host.hollow.add(`192.0.2.${number}:51820`);
-        await host.pass(NOTICED_MS);
-        const links = new Set<string>();
-        gateway.controller.onChange((state) => links.add(state.name));
-        await host.pass(65_000);
-        expect(await gateway.status()).toMatchObject({ server: "two", connected: true });
-        await host.pass(NOTICED_MS + 65_000);
-        expect(await gateway.status()).toMatchObject({ ...FINE, server: "three" });
-        // Each is dialled beside the other, so nothing is ever blocked.
-        expect([...links]).toEqual(["connected"]);
-      }),
-    PATIENCE_MS,
-  );
+  test("a server that carries nothing is left for the next one after a minute, and not come back to", () =>
+    onGateway(true, async (gateway, host) => {
+      gateway.alternatives = [ONE, TWO, THREE];
+      host.busy = true;
+      for (const number of [1, 2]) host.hollow.add(`192.0.2.${number}:51820`);
+      await host.pass(NOTICED_MS);
+      const links = new Set<string>();
+      gateway.controller.onChange((state) => links.add(state.name));
+      await host.pass(65_000);
+      expect(await gateway.status()).toMatchObject({ server: "two", connected: true });
+      await host.pass(NOTICED_MS + 65_000);
+      expect(await gateway.status()).toMatchObject({ ...FINE, server: "three" });
+      // Each is dialled beside the other, so nothing is ever blocked.
+      expect([...links]).toEqual(["connected"]);
+    }));
 
-  test(
-    "the tunnel stays where it is once no server carries anything, as when an account has expired",
-    () =>
-      onGateway(true, async (gateway, host) => {
-        gateway.alternatives = [ONE, TWO];
-        host.busy = true;
-        for (const number of [1, 2]) host.hollow.add(`192.0.2.${number}:51820`);
-        await host.pass(300_000);
-        const { server: name } = await gateway.status();
-        let moves = 0;
-        gateway.controller.onChange(() => moves++);
-        await host.pass(1_200_000);
-        expect(await gateway.status()).toMatchObject({ server: name, unanswered: true });
-        expect(moves).toBe(0);
-      }),
-    PATIENCE_MS,
-  );
+  test("the tunnel stays where it is once no server carries anything, as when an account has expired", () =>
+    onGateway(true, async (gateway, host) => {
+      gateway.alternatives = [ONE, TWO];
+      host.busy = true;
+      for (const number of [1, 2]) host.hollow.add(`192.0.2.${number}:51820`);
+      await host.pass(300_000);
+      const { server: name } = await gateway.status();
+      let moves = 0;
+      gateway.controller.onChange(() => moves++);
+      await host.pass(1_200_000);
+      expect(await gateway.status()).toMatchObject({ server: name, unanswered: true });
+      expect(moves).toBe(0);
+    }));
 
-  test(
-    "the tunnel moves three times an hour at most, however many servers there are",
-    () =>
-      onGateway(true, async (gateway, host) => {
-        gateway.alternatives = Array.from({ length: 20 }, (_, index) => server(`s${index}`, index + 4));
-        host.busy = true;
-        for (let number = 1; number < 24; number++) host.hollow.add(`192.0.2.${number}:51820`);
-        const servers = new Set<string>();
-        gateway.controller.onChange((state) => {
-          if (state.name === "connected") servers.add(state.session.server.name);
-        });
-        await host.pass(3_000_000);
-        expect([...servers]).toEqual(["one", "s0", "s1", "s2"]);
-      }),
-    PATIENCE_MS,
-  );
+  test("the tunnel moves three times an hour at most, however many servers there are", () =>
+    onGateway(true, async (gateway, host) => {
+      gateway.alternatives = Array.from({ length: 20 }, (_, index) => server(`s${index}`, index + 4));
+      host.busy = true;
+      for (let number = 1; number < 24; number++) host.hollow.add(`192.0.2.${number}:51820`);
+      const servers = new Set<string>();
+      gateway.controller.onChange((state) => {
+        if (state.name === "connected") servers.add(state.session.server.name);
+      });
+      await host.pass(3_000_000);
+      expect([...servers]).toEqual(["one", "s0", "s1", "s2"]);
+    }));
 
-  test(
-    "the next server that does not answer leaves the tunnel as it is",
-    () =>
-      onGateway(true, async (gateway, host) => {
-        gateway.alternatives = [server("four", 4)];
-        host.busy = true;
-        host.hollow.add(ENDPOINT);
-        host.silent.add("192.0.2.4:51820");
-        await host.pass(120_000);
-        expect(await gateway.status()).toMatchObject(EMPTY);
-      }),
-    PATIENCE_MS,
-  );
+  test("the next server that does not answer leaves the tunnel as it is", () =>
+    onGateway(true, async (gateway, host) => {
+      gateway.alternatives = [server("four", 4)];
+      host.busy = true;
+      host.hollow.add(ENDPOINT);
+      host.silent.add("192.0.2.4:51820");
+      await host.pass(120_000);
+      expect(await gateway.status()).toMatchObject(EMPTY);
+    }));
 });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { cpSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { long } from "../fast.ts";
@@ -16,6 +16,7 @@ const CONTROL_DAYS = 10;
 /** The name of the test that plays the days begins with it. */
 const CLAIM = "whatever comes between two effects";
 const TIMEOUT_MS = 600_000;
+setDefaultTimeout(TIMEOUT_MS);
 
 interface Planted {
   fault: string;
@@ -106,29 +107,22 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(tree, { recursive: true, force: true }));
 
-test(
-  "without a planted fault, nothing is found",
-  async () => expect(await play("1:0", CONTROL_DAYS)).toContain(`(pass) ${CLAIM}`),
-  TIMEOUT_MS,
-);
+test("without a planted fault, nothing is found", async () =>
+  expect(await play("1:0", CONTROL_DAYS)).toContain(`(pass) ${CLAIM}`));
 
 for (const { fault, file, right, wrong, found } of FAULTS) {
-  test(
-    `found: ${fault}`,
-    async () => {
-      const path = join(tree, file);
-      const source = readFileSync(path, "utf8");
-      expect(source.split(right)).toHaveLength(2);
-      writeFileSync(path, source.replace(right, wrong));
-      try {
-        // A fault may also break the gateway before any claim is judged.
-        expect(await play(found)).toContain(`(fail) ${CLAIM}`);
-      } finally {
-        writeFileSync(path, source);
-      }
-    },
-    TIMEOUT_MS,
-  );
+  test(`found: ${fault}`, async () => {
+    const path = join(tree, file);
+    const source = readFileSync(path, "utf8");
+    expect(source.split(right)).toHaveLength(2);
+    writeFileSync(path, source.replace(right, wrong));
+    try {
+      // A fault may also break the gateway before any claim is judged.
+      expect(await play(found)).toContain(`(fail) ${CLAIM}`);
+    } finally {
+      writeFileSync(path, source);
+    }
+  });
 }
 
 /** The days from this one on. */

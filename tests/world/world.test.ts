@@ -1,4 +1,4 @@
-import { expect } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import fc from "fast-check";
 import { long, runs, slow } from "../fast.ts";
 import { type Step, steps } from "./steps.ts";
@@ -10,6 +10,7 @@ const LONG_SEEDS = 1_000;
 /** How long a shorter story is looked for. */
 const SHRINK_MS = Number(process.env.PORTCULLIS_WORLD_SHRINK_MS ?? 60_000);
 const TIMEOUT_MS = 3_600_000;
+setDefaultTimeout(TIMEOUT_MS);
 /** `<seed>` of a failure, or `<seed>:<path>` for the very run that failed. */
 const [SEED = "1", ...PATH] = (process.env.PORTCULLIS_WORLD_SEED ?? "1").split(":");
 
@@ -18,21 +19,15 @@ const CLAIM =
 
 slow.test(CLAIM, () => play(SEEDS, Number(SEED), PATH.join(":")), TIMEOUT_MS);
 
-long("A thousand seeds take some minutes.").test(
-  `${CLAIM}, with another seed each time`,
-  () => play(LONG_SEEDS, Math.floor(Date.now() / 1_000)),
-  TIMEOUT_MS,
+long("A thousand seeds take some minutes.").test(`${CLAIM}, with another seed each time`, () =>
+  play(LONG_SEEDS, Math.floor(Date.now() / 1_000)),
 );
 
-slow.test(
-  "a seed is one interleaving, each time",
-  async () => {
-    const [once, again] = [await storiesOf(7), await storiesOf(7)];
-    expect(once.join("\n")).toContain("kill -9");
-    expect(once).toEqual(again);
-  },
-  TIMEOUT_MS,
-);
+slow.test("a seed is one interleaving, each time", async () => {
+  const [once, again] = [await storiesOf(7), await storiesOf(7)];
+  expect(once.join("\n")).toContain("kill -9");
+  expect(once).toEqual(again);
+});
 
 /** Throws with the shortest story found that goes wrong, and the seed and path that tell it again. */
 async function play(numRuns: number, seed: number, path = ""): Promise<void> {
