@@ -16,8 +16,10 @@ export class Shares {
 
   /** Takes an amount for a client; false, and nothing is taken, if it is more than the client's share. */
   take(client: string, amount = 1): boolean {
-    if (!this.has(client, amount)) return false;
-    this.add(client, amount);
+    const then = this.of(client) + amount;
+    if (!this.isWithin(then, amount)) return false;
+    this.held.set(client, then);
+    this.total += amount;
     return true;
   }
 
@@ -29,8 +31,7 @@ export class Shares {
 
   /** Whether a client could take the amount. */
   has(client: string, amount = 1): boolean {
-    const then = this.of(client) + amount;
-    return then <= this.atLeast || this.leftToOthers * then <= this.all - this.total - amount;
+    return this.isWithin(this.of(client) + amount, amount);
   }
 
   give(client: string, amount = 1): void {
@@ -38,6 +39,11 @@ export class Shares {
     if (rest > 0) this.held.set(client, rest);
     else this.held.delete(client);
     this.total -= amount;
+  }
+
+  /** Whether a client that takes the amount may have so much then. */
+  private isWithin(then: number, amount: number): boolean {
+    return then <= this.atLeast || this.leftToOthers * then <= this.all - this.total - amount;
   }
 
   /** How much a client has. */

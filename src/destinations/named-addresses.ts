@@ -56,8 +56,9 @@ export class NamedAddresses {
     forMs: number,
   ): Address[] | null {
     const own = this.byRule.get(id)?.get(name);
-    const unknown = addresses.filter((address) => !own?.has(address));
-    const added = unknown.length === 0 ? unknown : [...new Set(unknown)];
+    const added: Address[] = [];
+    for (const address of addresses)
+      if (own?.has(address) !== true && !added.includes(address)) added.push(address);
     if (added.length > 0 && !this.hasRoom(id, device, added.length)) return null;
     const now = this.monotonic();
     for (const address of addresses) {

@@ -22,6 +22,9 @@ export interface Match<By extends HostName | Prefix> {
   by: By;
 }
 
+/** Of names whose rules are remembered. A device that asks for other names all the time makes them be looked up again. */
+const MAX_FOUND = 1_024;
+
 /**
  * Finds the rule for a destination. The most specific one holds: rules of single devices come before those of all, then
  * longer names before shorter ones, and longer prefixes before shorter ones. No two rules are equally specific, because
@@ -31,11 +34,13 @@ export class Matcher {
   /** By device; under null the rules of all devices. */
   private readonly names: ReadonlyMap<DeviceId | null, ReadonlyMap<HostName, Rule>>;
   private readonly prefixes: ReadonlyMap<DeviceId | null, PrefixTable<Rule>>;
-  /** The name that was looked up last, and those above it: each question is looked up twice. */
-  private latest: readonly HostName[] = [];
+  /** What was found for names, by whose rules were looked at: nearly all questions are for names that were asked before. */
+  private readonly found: ReadonlyMap<DeviceId | null, Map<HostName, Match<HostName> | null>>;
+  private foundCount = 0;
 
   constructor(readonly rules: readonly Rule[]) {
     this.names = byDevice(rules, ({ names }) => names);
+    this.found = new Map([...this.names.keys()].map((owner) => [owner, new Map()]));
     const prefixes = byDevice(rules, (rule) => rule.prefixes);
     this.prefixes = new Map([...prefixes].map(([device, each]) => [device, new PrefixTable(each)]));
   }
@@ -51,14 +56,25 @@ export class Matcher {
    */
   forName(name: HostName, device: DeviceId | null, isBlocked = false): Match<HostName> | null {
     if (!this.hasNames) return null;
-    if (this.latest[0] !== name) this.latest = withParents(name);
-    const names = this.latest;
-    return this.first(device, isBlocked, (owner) => {
-      const rules = this.names.get(owner);
-      const by = rules && names.find((each) => rules.has(each));
-      const rule = by && rules.get(by);
-      return rule ? { rule, by } : null;
-    });
+    return this.first(device, isBlocked, (owner) => this.forNameIn(owner, name));
+  }
+
+  /** Among the rules of one device, or of all. */
+  private forNameIn(owner: DeviceId | null, name: HostName): Match<HostName> | null {
+    const found = this.found.get(owner);
+    const before = found?.get(name);
+    if (found === undefined || before !== undefined) return before ?? null;
+    const rules = this.names.get(owner);
+    const by = rules && withParents(name).find((each) => rules.has(each));
+    const rule = by && rules.get(by);
+    const match = rule ? { rule, by } : null;
+    if (this.foundCount >= MAX_FOUND) {
+      for (const each of this.found.values()) each.clear();
+      this.foundCount = 0;
+    }
+    found.set(name, match);
+    this.foundCount += 1;
+    return match;
   }
 
   forAddress(address: Address, device: DeviceId | null, isBlocked = false): Match<Prefix> | null {

@@ -122,7 +122,7 @@ export function answerTo(question: Question, answer: Answer, ageSeconds: number)
   copy[1] = question.id;
   copy[2] = (copy[2] ?? 0) | (FLAG.recursion >> 8);
   copy[3] = (copy[3] ?? 0) | FLAG.recursionAvailable;
-  for (const at of ttlsAt) age(copy, at, ageSeconds);
+  for (const at of ttlsAt) shorten(copy, at, ageSeconds);
   if (question.hasEdns) {
     copy[10] = 0;
     copy[11] = 1;
@@ -131,15 +131,8 @@ export function answerTo(question: Question, answer: Answer, ageSeconds: number)
   return copy;
 }
 
-/** A copy, with TTLs that are shorter by these seconds. */
-export function aged(message: Uint8Array, ttlsAt: readonly number[], seconds: number): Uint8Array {
-  const copy = message.slice();
-  if (seconds > 0) for (const at of ttlsAt) age(copy, at, seconds);
-  return copy;
-}
-
 /** Takes these seconds off the TTL at this place, down to 1. */
-function age(message: Uint8Array, at: number, seconds: number): void {
+export function shorten(message: Uint8Array, at: number, seconds: number): void {
   let left = 0;
   for (let index = at; index < at + 4; index++) left = 256 * left + (message[index] ?? 0);
   left = Math.max(1, left - seconds);

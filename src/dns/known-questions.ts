@@ -49,7 +49,10 @@ export class KnownQuestions {
 
 /** A character for each byte. */
 function textOf(message: Uint8Array): string {
-  const { buffer, byteOffset, length } = message;
-  const bytes = Buffer.isBuffer(message) ? message : Buffer.from(buffer, byteOffset, length);
-  return bytes.toString("latin1", ID_BYTES);
+  return (Buffer.isBuffer(message) ? message : asBuffer(message)).toString("latin1", ID_BYTES);
+}
+
+/** The runtime makes the buffer of a short array when it is first asked for it, which takes longer than to read the array. */
+function asBuffer({ buffer, byteOffset, length }: Uint8Array): Buffer {
+  return Buffer.from(buffer, byteOffset, length);
 }

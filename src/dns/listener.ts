@@ -21,7 +21,10 @@ interface Connection {
 
 /** Answers the queries of a device. */
 interface Answerer {
-  /** Null for no answer. Reads the message before it returns: over UDP, the socket may use its buffer again. */
+  /**
+   * Null for no answer. Reads the message before it returns: over UDP, the socket may use its buffer again. An answer that it
+   * returns at once may be gone after the turn.
+   */
   answer: (message: Uint8Array) => Soon<Reply | null>;
   /** Whether the device may have one more TCP connection. */
   enter: () => boolean;
@@ -122,22 +125,28 @@ export class Listener {
   private async reply(socket: Bun.Socket<Connection>, message: Uint8Array): Promise<void> {
     const { data } = socket;
     data.waiting += 1;
-    let answered: Reply | null;
+    let framed: Buffer | null;
     try {
-      answered = await this.answerer.answer(message);
+      framed = await soon(this.answerer.answer(message), framedOf);
     } finally {
       data.waiting -= 1;
     }
-    if (answered === null) return void socket.terminate();
-    const { answer } = answered;
-    const framed = Buffer.alloc(LENGTH_BYTES + answer.length);
-    framed.writeUInt16BE(answer.length);
-    framed.set(answer, LENGTH_BYTES);
+    if (framed === null) return void socket.terminate();
     // No memory is spent on a client that does not read.
     if (socket.write(framed) !== framed.length) socket.terminate();
     else if (data.isEnded && data.waiting === 0) socket.end();
     else socket.timeout(IDLE_SECONDS);
   }
+}
+
+/** As it is sent over TCP, after its length. */
+function framedOf(answered: Reply | null): Buffer | null {
+  if (answered === null) return null;
+  const { answer } = answered;
+  const framed = Buffer.alloc(LENGTH_BYTES + answer.length);
+  framed.writeUInt16BE(answer.length);
+  framed.set(answer, LENGTH_BYTES);
+  return framed;
 }
 
 /**

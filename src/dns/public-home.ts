@@ -21,7 +21,9 @@ const known = new WeakMap<Network, Prefix[]>();
  * over IPv6 the whole networks that these are in.
  */
 export function publicHomeOf(network: Network): Prefix[] {
-  const found = known.get(network) ?? [
+  const before = known.get(network);
+  if (before !== undefined) return before;
+  const found = [
     ...new Set(
       [...network.addresses, ...network.routers]
         .filter((address) => isHostAddress(address) && !isPrivate(address))

@@ -124,7 +124,8 @@ export class Resolver {
   /**
    * The answer to a message of a device, which the firewall has identified; null for none. It is there in the same turn
    * unless something has to be waited for: most questions are for names that are known, and each wait costs them time.
-   * The message is read before this returns.
+   * The message is read before this returns. An answer that is there in the same turn is to be used in it: then the next
+   * one may take its place.
    */
   answer(message: Uint8Array, device: DeviceId): Soon<Reply | null> {
     if (!this.takes(device)) return null;
@@ -163,11 +164,9 @@ export class Resolver {
       if (match === null && isBlocked(names, device)) return null;
       const answer = sentAgain(ready, message, clock.monotonic());
       if (answer === null) return null;
-      const permitted = caught(
-        () => this.permitted(match, device, ready.answer),
-        () => false,
-      );
+      const permitted = this.permitted(match, device, ready.answer);
       // What has to be waited for is asked for once more: rules may change meanwhile.
+      if (permitted instanceof Promise) permitted.catch(() => {});
       if (permitted !== true) return null;
       if (match !== null) this.deps.asked(match, device);
       if (!isOutsideExit(match?.rule.exit)) this.deps.other(name, device, addresses);
@@ -251,7 +250,7 @@ export class Resolver {
       const message = answerTo(question, answer, ageSeconds);
       const publicHome = this.deps.publicHome();
       if (canBeReady(question, { message, answer }) && !this.isOfHome(answer, publicHome))
-        known.ready = { message, answer, at, ageSeconds, generation, publicHome };
+        known.ready = { message: message.slice(), answer, at, ageSeconds, generation, publicHome };
       return message;
     });
   }

@@ -20,6 +20,27 @@ test("a name means itself and all names below it, but none that only ends alike"
   expect(matcher.forName(host("com"), TV)).toBeNull();
 });
 
+test("whatever names were looked up before, each has the rule that it has alone", () => {
+  const rules = [
+    rule("all", { names: [host("example.com"), host("7.example.com")] }),
+    rule("tv", { names: [host("3.example.com")], devices: [TV] }),
+  ];
+  const used = new Matcher(rules);
+  for (let number = 0; number < 1_000; number++)
+    for (const name of [`${number}.example.com`, `${number % 10}.example.com`, `${number}.example.net`].map(
+      host,
+    ))
+      for (const device of [TV, PHONE, null])
+        for (const isBlocked of [false, true])
+          expect(used.forName(name, device, isBlocked)).toEqual(expectedOf(name, device, isBlocked));
+  function expectedOf(name: HostName, device: Mac | null, isBlocked: boolean) {
+    const [all, tv] = rules;
+    if (device === TV && name === host("3.example.com")) return { rule: tv as Rule, by: name };
+    if (isBlocked || name.endsWith(".net")) return null;
+    return { rule: all as Rule, by: name === host("7.example.com") ? name : host("example.com") };
+  }
+});
+
 test("a longer name holds before a shorter one", () => {
   const matcher = new Matcher([
     rule("short", { names: [host("example.com")] }),

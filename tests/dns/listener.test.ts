@@ -112,3 +112,30 @@ test("a question that makes the gateway throw gets no answer over UDP or TCP, an
   client.destroy();
   expect(failures).toHaveLength(2);
 });
+
+test("questions that come together over TCP get answers of their own, also if all are written into the same bytes", async () => {
+  const port = freePort();
+  const same = query("here.example");
+  listener = await Listener.open([mustParseAddress(HOME)], port, {
+    answer: (message) => {
+      same.set(message.subarray(0, 2));
+      return { question: null, answer: same };
+    },
+    enter: () => true,
+    leave: () => {},
+    failed: () => {},
+  });
+  const { promise, resolve } = Promise.withResolvers<number[]>();
+  let received = Buffer.alloc(0);
+  const framed = (id: number) => [0, same.length, 0, id, ...same.subarray(2)];
+  const client = connect({ host: HOME, port }, () =>
+    client.write(Uint8Array.from([1, 2, 3].flatMap(framed))),
+  );
+  client.on("data", (bytes: Buffer) => {
+    received = Buffer.concat([received, bytes]);
+    const all = 3 * (2 + same.length);
+    if (received.length === all) resolve([0, 1, 2].map((at) => received.readUInt16BE((at * all) / 3 + 2)));
+  });
+  expect(await promise).toEqual([1, 2, 3]);
+  client.destroy();
+});

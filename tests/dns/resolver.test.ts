@@ -550,6 +550,19 @@ slow.test("an answer that is ready is the one that would be made anew, with all 
   ),
 );
 
+test("who has waited for an answer keeps it while others ask the same", async () => {
+  const { resolver } = resolverWith();
+  const asked = (id: number) => {
+    const message = query("www.example");
+    viewOf(message).setUint16(0, id);
+    return resolver.answer(message, TV);
+  };
+  const waited = await asked(1);
+  const ready = asked(2);
+  expect(ready).not.toBeInstanceOf(Promise);
+  expect([waited, await ready].map((each) => each && viewOf(each.answer).getUint16(0))).toEqual([1, 2]);
+});
+
 test("what a person permits, what a rule leads out and what an answer says of other hosts is looked at each time", async () => {
   const { world, ask } = resolverWith({ rules: [{ names: names("internal"), exit: MAIN_EXIT }] });
   world.network = { ...NETWORK, addresses: ips("192.0.2.1") };
