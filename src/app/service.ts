@@ -4,6 +4,7 @@ import { PAIRING_MINUTES } from "../access/pairing.ts";
 import { type Address, type Prefix, prefixOf } from "../base/address.ts";
 import { CommandError, messageOf } from "../base/errors.ts";
 import { closeAll, lasting, type Part, runAll } from "../base/part.ts";
+import { nextTurn } from "../base/queue.ts";
 import { addressIn, localUrl, type Settings } from "../base/settings.ts";
 import { withdrawDirect } from "../destinations/withdraw-direct.ts";
 import { watchDhcpConfig } from "../dhcp/config-watch.ts";
@@ -27,6 +28,8 @@ const STOP_WITHIN_MS = 5_000;
 const LISTEN_AGAIN_MS = 1_000;
 /** By then every client that waited for the start has asked. */
 const WATCH_AFTER_MS = 20;
+/** For this long, what it has asked of the kernel comes first. */
+const ASKED_FIRST_MS = 100;
 /** By then every client that waited for the start has its answer: a long list takes the processor for 0.1 s. */
 const READ_LIST_AFTER_MS = 1_000;
 
@@ -104,13 +107,19 @@ export function answer(parts: Parts, app: App): Service {
   };
 }
 
-/** The programs that report events take some milliseconds to start. */
-async function begin(
+interface Beginning extends Pick<Parts, "host" | "failing"> {
+  killSwitch: Pick<Parts["killSwitch"], "settled">;
+  log: Pick<Parts["log"], "error">;
+}
+
+/** The programs that report events take some milliseconds to start, and an answer about the kernel has programs of its own. */
+export async function begin(
   all: readonly Part[],
-  { host, failing, log }: Parts,
+  { host, killSwitch, failing, log }: Beginning,
   signal: AbortSignal,
 ): Promise<void> {
   await host.sleep(WATCH_AFTER_MS, signal);
+  await Promise.race([killSwitch.settled().then(nextTurn), host.sleep(ASKED_FIRST_MS, signal)]);
   runAll(all, { clock: host, signal, failing, report: (fault) => log.error(fault) });
 }
 

@@ -207,6 +207,11 @@ export class KillSwitch {
     });
   }
 
+  /** Settles once all changes and readings that were asked for so far are done. */
+  settled(): Promise<void> {
+    return this.queue.drained();
+  }
+
   /**
    * Resolves when the connections that the policy has ended are gone. With `repaired`, a repair has taken place before
    * which some connections may have become wrong.
