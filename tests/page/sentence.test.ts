@@ -25,6 +25,7 @@ const STATUS: Status = {
   // The page judges by what it knows itself.
   verdict: { name: "unknown", title: "", text: "", why: null },
 };
+const STOCKHOLM = { server: "se-1", location: "Stockholm, Sweden" };
 const NOTHING = { connected: false, state: "disconnected", server: "", location: "" } as const;
 
 function tunnel(name: string, location: string, change: Partial<TunnelRow> = {}): TunnelRow {
@@ -234,6 +235,19 @@ const CASES: [name: string, known: Known, said: string][] = [
     "who uses the tunnel could not be read",
     known({ devices: null, unlisted: "Nft failed." }),
     "Not known. It is not known which devices go through which tunnel.",
+  ],
+  [
+    "a firewall that another program removed",
+    known({ status: { ...STATUS, killswitch_active: false }, killswitch: killswitch(false, true) }),
+    "Weakened. One of the kill switch’s two layers, the firewall, is not in place. The other one still blocks what would leave outside a tunnel.",
+  ],
+  [
+    "a move, while the former server carries",
+    known({
+      status: { ...STATUS, ...NOTHING, state: "connecting", carrying: STOCKHOLM },
+      tunnels: [tunnel("main", "", { server: "", state: "connecting", wanted: "nl-1", carrying: STOCKHOLM })],
+    }),
+    "Still through Stockholm; trying nl-1. Nothing changes until nl-1 answers. If it does not answer, nothing changes at all.",
   ],
   [
     "no device has sent anything",
