@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
 import { LAN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -12,6 +12,7 @@ const { test } = long("each button of each view in each language");
 
 /** Some three hundred buttons, and an axe-core for each dialog. */
 const TIMEOUT_MS = 1_800_000;
+setDefaultTimeout(TIMEOUT_MS);
 const PAGE = `https://${LAN.gateway4}:5443/`;
 const LOOKS: readonly Look[] = [
   { width: 360, scheme: "light" },
@@ -102,28 +103,24 @@ const before = (code: string) => `
 `;
 
 for (const { code } of LANGUAGES)
-  test(
-    `${code}: axe-core finds nothing in any dialog that a button opens, in light on a phone and in dark on a desk`,
-    async () => {
-      const tab = await rig.browser.open(PAGE, undefined, before(code));
-      // Home has its own buttons once the status is known; its picture and a device's dialog have a script of their own.
-      await tab.page.waitForSelector(".state-buttons button");
-      await tab.page.waitForSelector(".picture button");
-      await tab.page.evaluate(`document.querySelector(".picture button").click()`);
-      await tab.shows("dialog[open]", "Camera");
-      await tab.page.evaluate(CLOSE);
-      const titles: string[] = [];
-      for (const [view, title] of Object.entries(VIEWS))
-        titles.push(...(await dialogsOf(tab, code, view, title)));
-      if (code === "en") expect(titles).toEqual(DIALOGS);
-      else expect({ titles, count: titles.length }).toEqual({ titles, count: DIALOGS.length });
-      await tab.drop(DROPPED);
-      await tab.shows("dialog[open]", "broken.conf");
-      expect(await tab.barriers(LOOKS)).toEqual([]);
-      await rig.browser.closeTabs();
-    },
-    TIMEOUT_MS,
-  );
+  test(`${code}: axe-core finds nothing in any dialog that a button opens, in light on a phone and in dark on a desk`, async () => {
+    const tab = await rig.browser.open(PAGE, undefined, before(code));
+    // Home has its own buttons once the status is known; its picture and a device's dialog have a script of their own.
+    await tab.page.waitForSelector(".state-buttons button");
+    await tab.page.waitForSelector(".picture button");
+    await tab.page.evaluate(`document.querySelector(".picture button").click()`);
+    await tab.shows("dialog[open]", "Camera");
+    await tab.page.evaluate(CLOSE);
+    const titles: string[] = [];
+    for (const [view, title] of Object.entries(VIEWS))
+      titles.push(...(await dialogsOf(tab, code, view, title)));
+    if (code === "en") expect(titles).toEqual(DIALOGS);
+    else expect({ titles, count: titles.length }).toEqual({ titles, count: DIALOGS.length });
+    await tab.drop(DROPPED);
+    await tab.shows("dialog[open]", "broken.conf");
+    expect(await tab.barriers(LOOKS)).toEqual([]);
+    await rig.browser.closeTabs();
+  });
 
 /** Clicks each button and takes each choice of a view that opens a dialog; returns the titles of those. */
 async function dialogsOf(tab: Tab, code: string, view: string, title: string): Promise<string[]> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { LAN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import type { Tab } from "../rig/dashboard/browser.ts";
@@ -6,6 +6,8 @@ import { type Rig, startRig, TIMEOUT_MS } from "../rig/dashboard/rig.ts";
 import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each view of the page");
+
+setDefaultTimeout(TIMEOUT_MS);
 
 const PASSPHRASE = "correct horse battery";
 const PAGE = `https://${LAN.gateway4}:5443/`;
@@ -39,55 +41,51 @@ const show = (tab: Tab, route: string) => tab.page.evaluate(`location.hash = "#/
 const remote = async () => (await rig.gateway.api("GET", "/api/remote")).body.on;
 const status = async () => (await rig.gateway.api("GET", "/api/status")).body;
 
-test(
-  "a browser with the code of pair turns remote access on, allows direct, and turns the kill switch off with the passphrase only",
-  async () => {
-    const typed = await code();
-    const tab = await rig.browser.open(`${PAGE}#/settings/owner`);
-    await tab.shows("main", "Rights of root");
-    expect(await tab.barriers()).toEqual([]);
-    await pair(tab, "0000-0000");
-    await tab.shows("main", /is wrong, was used/);
-    await tab.type("Code", typed);
-    await tab.click("Become an owner");
-    await tab.shows("main", "This browser may do everything, as laptop.");
-    expect(await tab.barriers()).toEqual([]);
+test("a browser with the code of pair turns remote access on, allows direct, and turns the kill switch off with the passphrase only", async () => {
+  const typed = await code();
+  const tab = await rig.browser.open(`${PAGE}#/settings/owner`);
+  await tab.shows("main", "Rights of root");
+  expect(await tab.barriers()).toEqual([]);
+  await pair(tab, "0000-0000");
+  await tab.shows("main", /is wrong, was used/);
+  await tab.type("Code", typed);
+  await tab.click("Become an owner");
+  await tab.shows("main", "This browser may do everything, as laptop.");
+  expect(await tab.barriers()).toEqual([]);
 
-    await show(tab, "remote");
-    await tab.shows("h2", "Remote access is off");
-    expect(await tab.text(".on-gateway")).toBeNull();
-    await tab.click("Turn on remote access");
-    await tab.shows("h2", "Remote access is on");
-    expect(await remote()).toBe(true);
-    await tab.click("Turn off remote access");
-    await tab.click("Turn off");
-    await tab.shows("h2", "Remote access is off");
-    expect(await remote()).toBe(false);
+  await show(tab, "remote");
+  await tab.shows("h2", "Remote access is off");
+  expect(await tab.text(".on-gateway")).toBeNull();
+  await tab.click("Turn on remote access");
+  await tab.shows("h2", "Remote access is on");
+  expect(await remote()).toBe(true);
+  await tab.click("Turn off remote access");
+  await tab.click("Turn off");
+  await tab.shows("h2", "Remote access is off");
+  expect(await remote()).toBe(false);
 
-    await show(tab, "devices");
-    await tab.click("Allow “direct”…");
-    await tab.type("Your passphrase", PASSPHRASE);
-    await tab.click("Allow it");
-    await tab.click("Withdraw “direct”");
-    await tab.shows("main", "Allow “direct”…");
+  await show(tab, "devices");
+  await tab.click("Allow “direct”…");
+  await tab.type("Your passphrase", PASSPHRASE);
+  await tab.click("Allow it");
+  await tab.click("Withdraw “direct”");
+  await tab.shows("main", "Allow “direct”…");
 
-    await show(tab, "settings/owner");
-    await tab.click("Turn off the kill switch…");
-    await tab.shows("dialog", "Your passphrase");
-    expect(await tab.barriers()).toEqual([]);
-    await tab.type("Your passphrase", "correct horse");
-    await tab.click("Turn off");
-    await tab.shows("dialog", "is wrong; nothing was changed");
-    expect((await status()).killswitch_active).toBe(true);
-    await tab.type("Your passphrase", PASSPHRASE);
-    await tab.click("Turn off");
-    await until(async () => (await status()).killswitch_active === false);
-    await tab.click("Turn on the kill switch");
-    await until(async () => (await status()).killswitch_active === true);
+  await show(tab, "settings/owner");
+  await tab.click("Turn off the kill switch…");
+  await tab.shows("dialog", "Your passphrase");
+  expect(await tab.barriers()).toEqual([]);
+  await tab.type("Your passphrase", "correct horse");
+  await tab.click("Turn off");
+  await tab.shows("dialog", "is wrong; nothing was changed");
+  expect((await status()).killswitch_active).toBe(true);
+  await tab.type("Your passphrase", PASSPHRASE);
+  await tab.click("Turn off");
+  await until(async () => (await status()).killswitch_active === false);
+  await tab.click("Turn on the kill switch");
+  await until(async () => (await status()).killswitch_active === true);
 
-    // A second browser has no rights of it, and shows the commands.
-    const other = await rig.browser.open(`${rig.url}#/remote`);
-    await other.shows(".on-gateway", "sudo portcullis remote on");
-  },
-  TIMEOUT_MS,
-);
+  // A second browser has no rights of it, and shows the commands.
+  const other = await rig.browser.open(`${rig.url}#/remote`);
+  await other.shows(".on-gateway", "sudo portcullis remote on");
+});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { long } from "../fast.ts";
 import type { Look, Tab } from "../rig/dashboard/browser.ts";
 import { type Rig, startRig } from "../rig/dashboard/rig.ts";
@@ -9,6 +9,7 @@ const { test } = long("each view of the page in each state");
 
 /** Thirteen views, each looked at twice by axe-core. */
 const TIMEOUT_MS = 900_000;
+setDefaultTimeout(TIMEOUT_MS);
 const LOOKS: readonly Look[] = [
   { width: 360, scheme: "dark" },
   { width: 1400, scheme: "light" },
@@ -70,20 +71,16 @@ const STATES: Readonly<Record<string, State>> = {
 };
 
 for (const [name, { title, begin }] of Object.entries(STATES))
-  test(
-    `${name}: axe-core finds nothing in any view, in light and dark, on a desk and on a phone`,
-    async () => {
-      await tab.page.evaluate(`location.hash = "#/"`);
-      await begin();
-      await tab.shows(".state h1", title);
-      for (const [view, text] of Object.entries(VIEWS)) {
-        if (name === "lost") await glance(view, text);
-        else await look(tab, view, text);
-        expect({ view, barriers: await tab.barriers(LOOKS) }).toEqual({ view, barriers: [] });
-      }
-    },
-    TIMEOUT_MS,
-  );
+  test(`${name}: axe-core finds nothing in any view, in light and dark, on a desk and on a phone`, async () => {
+    await tab.page.evaluate(`location.hash = "#/"`);
+    await begin();
+    await tab.shows(".state h1", title);
+    for (const [view, text] of Object.entries(VIEWS)) {
+      if (name === "lost") await glance(view, text);
+      else await look(tab, view, text);
+      expect({ view, barriers: await tab.barriers(LOOKS) }).toEqual({ view, barriers: [] });
+    }
+  });
 
 /** What a view has to wait for does not come from a gateway that is lost. */
 async function glance(view: string, title: string): Promise<void> {
