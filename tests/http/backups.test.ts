@@ -147,11 +147,8 @@ test("what is wrong is named, and neither the passphrase nor the backup is repea
   for (const [path, body, error] of [
     ["/api/backup", {}, "passphrase is required"],
     ["/api/backup", { passphrase: "short" }, "passphrase: must have at least 8 characters"],
-    ["/api/backup", { passphrase: "x".repeat(1_025) }, "passphrase must be"],
     ["/api/restore/preview", { passphrase: PASSPHRASE }, "backup is required"],
-    ["/api/restore/preview", { backup: PASSPHRASE }, "backup must be"],
     ["/api/restore/preview", { backup: {} }, "this is not a Portcullis backup"],
-    ["/api/restore/preview", { backup: { ...backupOf(), sha256: "" } }, "the backup is damaged"],
     ["/api/restore/preview", { backup: sealed }, "passphrase is required: the backup is encrypted"],
     ["/api/restore/preview", { backup: sealed, passphrase: "another passphrase" }, "wrong passphrase"],
     ["/api/restore", { backup: backupOf() }, "agreed is required"],

@@ -14,21 +14,6 @@ const send: Home["send"] = (...asked) => home.send(...asked);
 afterAll(() => home.stop());
 beforeEach(() => catalogue.use("managed"));
 
-test("GET /api/status answers the Status itself, without success", async () => {
-  const { status, headers, json } = await send("GET", "/api/status");
-  expect(status).toBe(200);
-  expect(headers.get("content-type")).toStartWith("application/json");
-  expect(json).toMatchObject({ state: "disconnected", verdict: { name: "blocked" } });
-  expect(json).not.toHaveProperty("success");
-});
-
-test("GET /api/providers answers all providers, the current one, and how many servers of each can be used", async () => {
-  const { json } = await send("GET", "/api/providers");
-  expect(json).toEqual({ providers: ["managed", "custom", "imported"], current: "managed" });
-  const usable = { managed: 1, custom: 0, imported: 0 };
-  expect((await send("GET", "/api/servers/counts")).json).toEqual({ current: "managed", usable });
-});
-
 test("POST /api/provider/{provider} switches and names the new provider", async () => {
   for (const provider of ["custom", "imported", "managed"] as const) {
     const { status, json } = await send("POST", `/api/provider/${provider}`);
@@ -62,12 +47,6 @@ test("/api/managed names whose servers managed has, and changes that while no tu
   expect(await put("nobody")).toMatchObject({ status: 400 });
 });
 
-test("GET /api/servers answers the tree and the provider it belongs to", async () => {
-  const { json } = await send("GET", "/api/servers");
-  const record = { hostname: "se-1", ipv4: "192.0.2.1", type: "WireGuard", provider: "Managed" };
-  expect(json).toEqual({ servers: { Sweden: { Stockholm: [record] } }, provider: "managed" });
-});
-
 test("a country or a city with the name of a prototype's property is a place like any other", async () => {
   catalogue.addCustom({ ...BODY, name: "a", location: "constructor, __proto__" });
   catalogue.addCustom({ ...BODY, name: "b", location: "__proto__, constructor" });
@@ -80,16 +59,6 @@ test("a country or a city with the name of a prototype's property is a place lik
     `{"servers":{"__proto__":{"constructor":${record("a")}},"constructor":{"__proto__":${record("b")}}},"provider":"custom"}`,
   );
   for (const name of ["a", "b"]) catalogue.remove("custom", name);
-});
-
-test("POST /api/connect answers success and nothing else", async () => {
-  const { status, text } = await send("POST", "/api/connect", '{"server":"se-1"}');
-  expect({ status, text }).toEqual({ status: 200, text: '{"success":true}' });
-  expect(await home.status()).toMatchObject({
-    connected: true,
-    server: "se-1",
-    location: "Stockholm, Sweden",
-  });
 });
 
 test("POST /api/disconnect says what the kill switch means for the internet", async () => {

@@ -380,14 +380,6 @@ test("a device's rate and quota are there while it has them, and the shared ones
   expect(sensors(GATEWAY)).toEqual([
     ...["Shared download limit", "Shared upload limit", "Shared quota used", "Shared quota left"],
   ]);
-  expect(shown.broker.json(TV_CONFIG).components).toMatchObject({
-    rate_down: { device_class: "data_rate", unit_of_measurement: "Mbit/s", state_topic: `${TV_EXIT}/state` },
-    quota_used: {
-      ...{ device_class: "data_size", state_class: "total_increasing", unit_of_measurement: "MB" },
-      ...{ state_topic: ofTv, json_attributes_topic: ofTv },
-    },
-    quota_left: { device_class: "data_size", state_class: "measurement", unit_of_measurement: "MB" },
-  });
   expect(shown.broker.json(`${TV_EXIT}/state`)).toEqual({ exit: "main", rate_down: 20 });
   expect(shown.broker.json("portcullis/pi/gateway/state")).toMatchObject({ rate_down: 50, rate_up: 5.5 });
   const day = { megabytes: 500, every: "day", at_end: "blocked" };
