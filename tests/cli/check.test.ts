@@ -41,17 +41,6 @@ test("at a terminal no line is wider than it", async () => {
   expect(lines).toContain(`${" ".repeat(40)}What to do: Connect it:`);
 });
 
-test("a fault is an exit code of its own, and a mark that needs no colour", async () => {
-  home.host.files.set("/proc/sys/net/ipv4/ip_forward", "0\n");
-  const { code, stdout } = await portcullis("check");
-  expect(code).toBe(1);
-  expect(stdout).toContain(`
-FAULT    Forwarding                     off: the devices of the LAN are not served
-                                        What to do: Another program has turned it off. Turn it on: sudo sysctl -w net.ipv4.ip_forward=1
-`);
-  expect(stdout).toEndWith("\n1 fault, 1 warning.\n");
-});
-
 test("--json prints the gateway's answer", async () => {
   const { code, stdout } = await portcullis("check", "--json");
   expect({ code, json: JSON.parse(stdout) }).toEqual({ code: 0, json: await home.parts.checkup.results() });

@@ -38,15 +38,7 @@ test("status prints a few aligned lines for people and the gateway's answer for 
   expect(JSON.parse(stdout)).toEqual(await home.parts.overview.status());
 });
 
-test("providers marks the current one; use changes it, and an unknown one is a usage error", async () => {
-  expect(await portcullis("use", "own")).toEqual(ok("From now on, connect uses your own servers.\n"));
-  expect(await portcullis("providers")).toEqual(
-    ok(
-      "  account   the VPN account's servers, from your VPN provider's list\n" +
-        "* own       your own servers, added by hand\n" +
-        "  imported  the imported servers, from WireGuard files\n",
-    ),
-  );
+test("to use what is no provider is a usage error", async () => {
   const wrong = await portcullis("use", "nonsense");
   expect(wrong.code).toBe(2);
   expect(wrong.stderr).toContain("account, own, imported, mullvad, ivpn");

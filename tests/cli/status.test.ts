@@ -29,12 +29,6 @@ test.each([
   }
 });
 
-test("the status counts the devices that are limited, if there are any", () => {
-  const textWith = (status: Status) => stripVTControlCharacters(textOf(status, 0));
-  expect(textWith({ ...STATUS, limited_devices: 2 })).toMatch(/Limited +2 devices\n/);
-  expect(textWith(STATUS)).not.toContain("Limited");
-});
-
 test("what leaves outside the tunnel is no reason for green", () => {
   const { FORCE_COLOR } = process.env;
   process.env.FORCE_COLOR = "1";

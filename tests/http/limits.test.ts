@@ -103,13 +103,6 @@ test("the limit is available again after one second and not earlier", async () =
   expect(await statusesOf(10, "GET", "/api/status")).toEqual([...times(9, 200), 429]);
 });
 
-test("waiting for Retry-After is enough", async () => {
-  await statusesOf(30, "GET", "/api/status");
-  const { headers } = await home.again("GET", "/api/status");
-  await home.pass(Number(headers.get("retry-after")) * 1_000);
-  expect(await statusesOf(1, "GET", "/api/status")).toEqual([200]);
-});
-
 function limitsIn(headers: Headers) {
   return ["limit", "remaining", "reset"].map((name) => headers.get(`x-ratelimit-${name}`));
 }

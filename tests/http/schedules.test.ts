@@ -102,7 +102,6 @@ test.each<[string, string, ScheduleBody]>([
 
 test.each<[object, number, string]>([
   [{}, 400, "either tunnel, device, network, shared_rate or shared_quota is required"],
-  [{ tunnel: "main", every_hours: 0 }, 400, "every_hours must be a whole number from 1 to 720"],
   [{ tunnel: "main", at: "04:00", days: ["monday"] }, 400, "days contains a value that is not valid"],
   [{ tunnel: "tv", at: "04:00" }, 404, "tunnel: there is no tunnel of this name"],
   [

@@ -48,11 +48,6 @@ async function dialled(endpoint: string): Promise<void> {
 const OK = { status: 200, success: true };
 const refused = (status: number, error: string) => ({ status, success: false, error });
 
-test("at first there is main, which leads nowhere", async () => {
-  const nowhere = { provider: null, server: "", wanted: null, location: "", ip: "" };
-  expect(await rows()).toMatchObject([{ name: "main", ...nowhere, state: "disconnected", devices: 0 }]);
-});
-
 test("a tunnel is made and led to a server or a place; the others stay as they are", async () => {
   await home.connect();
   const [main] = await rows();
