@@ -10,6 +10,8 @@ const IDLE_SECONDS = 10;
 /** Bytes of the length that precedes a message over TCP (RFC 1035, section 4.2.2). */
 const LENGTH_BYTES = 2;
 
+type UdpSocket = Bun.udp.Socket<"buffer">;
+
 interface Connection {
   /** Whether it has a place among the device's connections. */
   isTaken: boolean;
@@ -61,18 +63,24 @@ export class Listener {
     const socket = await Bun.udpSocket({
       ...{ hostname, port },
       socket: {
-        data: (own, buffer, clientPort, text) => {
-          const send = (answered: Reply | null) => {
-            if (answered && !own.closed)
-              say(own, fitted(answered.answer, answered.question), clientPort, text);
-          };
-          this.attempt(() => soon(this.answerer.answer(buffer), send));
-        },
+        data: (own, buffer, clientPort, text) => this.hear(own, buffer, clientPort, text),
         // A client has closed its port before the answer came.
         error: () => {},
       },
     });
     this.close.push(() => socket.close());
+  }
+
+  /** Makes no function for each question: most answers are there at once, and these would take microseconds more. */
+  private hear(socket: UdpSocket, message: Uint8Array, port: number, address: string): void {
+    try {
+      const answered = this.answerer.answer(message);
+      if (answered instanceof Promise)
+        answered.then((later) => tell(socket, later, port, address)).catch(this.answerer.failed);
+      else tell(socket, answered, port, address);
+    } catch (error) {
+      this.answerer.failed(error);
+    }
   }
 
   private openTcp(hostname: Address, port: number): void {
@@ -149,11 +157,16 @@ function framedOf(answered: Reply | null): Buffer | null {
   return framed;
 }
 
+function tell(socket: UdpSocket, answered: Reply | null, port: number, address: string): void {
+  if (answered === null || socket.closed) return;
+  say(socket, fitted(answered.answer, answered.question), port, address);
+}
+
 /**
  * Sends once more if that fails: the kernel has told of an earlier answer, whose client had closed its port, and has
  * not sent this one. A client that misses the second one too asks again.
  */
-function say(socket: Bun.udp.Socket<"buffer">, message: Uint8Array, port: number, address: string): void {
+function say(socket: UdpSocket, message: Uint8Array, port: number, address: string): void {
   for (let time = 0; time < 2; time += 1)
     try {
       socket.send(message, port, address);
