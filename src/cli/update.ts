@@ -46,14 +46,15 @@ export async function updateProgram(
     return host.spawn(argv);
   };
   const isServing = (withinMs: number) => answersRoot(stateDir, withinMs);
-  const deps = { host, spawn, source, running, signers, isServing };
+  const { program } = OWN_LAYOUT;
+  const deps = { host, spawn, source, running, program, signers, isServing };
   const offer = await interruptible((signal) => lookAt({ ...deps, signal }));
   const left = offer.isNewer ? null : await completionOf(host, running.kind, version);
   if (check || !(offer.isNewer || left?.isBroken)) return saidOf(offer, left);
   process.stdout.write(textOf(offer));
   if (!yes && !confirm(`Install ${offer.version}?`)) throw new CommandError("unable", "nothing was changed");
   const progress = progressTo(process.stderr, offer.archive.name);
-  await interruptible((signal) => install({ ...deps, signal }, offer, OWN_LAYOUT.program, progress));
+  await interruptible((signal) => install({ ...deps, signal }, offer, progress));
   const done = offer.isNewer ? `was updated from ${version} to` : "was installed again:";
   return { json: null, text: `Portcullis ${done} ${offer.version}.\n` };
 }

@@ -13,7 +13,7 @@ import { messageOf } from "../base/errors.ts";
 import { refused } from "./refusals.ts";
 
 /** On a disk: /tmp may be memory, which a Pi has little of. */
-const PLACE = "/var/tmp";
+export const PLACE = "/var/tmp";
 /** No work takes this long. */
 const ABANDONED_AFTER_MS = 24 * 3_600_000;
 

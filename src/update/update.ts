@@ -10,6 +10,7 @@ import { completionOf } from "./completion.ts";
 import { keepFormer } from "./former.ts";
 import { newerNotes } from "./notes.ts";
 import { chosenFrom, releaseOf } from "./release.ts";
+import { assertRoom } from "./room.ts";
 import { assertKey, verifySignature } from "./signature.ts";
 import type { Source } from "./source.ts";
 import { unpackedProgram } from "./unpacked.ts";
@@ -28,6 +29,8 @@ export interface UpdateDeps {
   spawn: (argv: readonly string[]) => Pick<Child, "exited">;
   source: Source;
   running: Running;
+  /** The path of the installed program. */
+  program: string;
   /** The keys that may sign a release. */
   signers: string;
   /** Whether a service answers root within this time, which it does once the kill switch is in place. */
@@ -48,8 +51,8 @@ export interface Offer {
 }
 
 /**
- * Verifies a release and changes nothing. Throws `GatewayError` if it is not signed, is older, or is not for this
- * machine.
+ * Verifies a release and changes nothing. Throws `GatewayError` if it is not signed, is older, is not for this machine, or
+ * if there is no room for it.
  */
 export async function lookAt(deps: UpdateDeps): Promise<Offer> {
   const { host, source, running, signers, signal } = deps;
@@ -70,6 +73,7 @@ export async function lookAt(deps: UpdateDeps): Promise<Offer> {
         "unable",
         `the release has version ${version}, and this machine has ${running.version}; an older version is not installed, because it may have known faults`,
       );
+    if (order > 0) await assertRoom(host, running, deps.program);
     const notes = order === 0 ? "" : await notesOf(deps, release.sums, folder);
     const sum = release.sums.get(archive.name) ?? "";
     return { version, isNewer: order > 0, notes, archive, sum };
@@ -78,17 +82,16 @@ export async function lookAt(deps: UpdateDeps): Promise<Offer> {
 
 /**
  * Downloads the offered release, verifies it and upgrades this machine with it. If the new version does not work, the former
- * one is installed again. `program` is the path of the installed program. Throws `GatewayError`. The download is always
- * deleted.
+ * one is installed again. Throws `GatewayError`. The download is always deleted.
  */
-export function install(
+export async function install(
   deps: UpdateDeps,
   { version, isNewer, archive, sum }: Offer,
-  program: string,
   onBytes: (bytes: number, total: number | null) => void,
 ): Promise<void> {
-  const { host, spawn, source, running, isServing, signal } = deps;
+  const { host, spawn, source, running, program, isServing, signal } = deps;
   const { kind } = archive;
+  await assertRoom(host, running, program);
   return inPrivateFolder(async (folder) => {
     const file = join(folder, archive.name);
     await source.fetch(archive.name, file, { mostBytes: MAX_ARCHIVE_BYTES, signal, onBytes });

@@ -85,6 +85,7 @@ function depsFor(place: string, changes: Partial<UpdateDeps> = {}): UpdateDeps {
     host,
     source: sourceAt(place, () => Promise.reject(new Error("nothing is asked of the internet"))),
     running: HERE,
+    program: installed,
     signers: workshop.key.signers,
     isServing: async () => true,
     signal: new AbortController().signal,
@@ -100,7 +101,7 @@ function depsFor(place: string, changes: Partial<UpdateDeps> = {}): UpdateDeps {
 
 async function update(place: string, changes: Partial<UpdateDeps> = {}): Promise<void> {
   const deps = depsFor(place, changes);
-  await install(deps, await lookAt(deps), installed, () => {});
+  await install(deps, await lookAt(deps), () => {});
 }
 
 test("a signed, newer release is offered with what is new since this version", async () => {
@@ -127,6 +128,40 @@ test("a packaged program is upgraded by apt-get, from the file that was verified
   expect(ran.map(({ command }) => command)).toEqual([
     "env DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends --no-remove -o Dpkg::Options::=--force-confold -o APT::Sandbox::User=root (private)/portcullis_9.2.0_arm64.deb",
   ]);
+});
+
+describe("a disk without room for an upgrade", () => {
+  const GROWS = "/usr/local/sbin/portcullis-room";
+  const own = { ...OLD, "findmnt -no": "/dev/mmcblk0p2\n" };
+  const text = /^an upgrade needs \d+ MB, and \d+ MB are free: /;
+
+  // A file with nothing in it takes no room.
+  beforeEach(() => truncateSync(installed, 2 ** 43));
+
+  test.each([
+    ["is told what is missing", {}, "make room in the file system of /var/tmp first"],
+    [
+      "of an image that has not grown to all of its card is told to start again",
+      { [GROWS]: "", "/sys/class/block/mmcblk0p2/../size": `${2 ** 42}\n` },
+      "the system does not have all of its card yet, which it gets when it starts: turn the gateway off and on, then try again",
+    ],
+    [
+      "of an image that has is told what is missing",
+      { [GROWS]: "", "/sys/class/block/mmcblk0p2/../size": "8\n" },
+      "make room in the file system of /var/tmp first",
+    ],
+  ])("%s, before anything is downloaded or changed", async (_, files, next) => {
+    const folder = workshop.release();
+    rmSync(join(folder, NAME));
+    for (const running of [HERE, PACKAGED]) {
+      const error = await update(folder, { host: machine({ ...own, ...files }), running }).catch(
+        (fault: Error) => fault.message,
+      );
+      expect(error).toMatch(text);
+      expect(String(error).replace(text, "")).toBe(next);
+    }
+    expect(ran).toEqual([]);
+  });
 });
 
 test("the same version is up to date", async () => {
@@ -426,9 +461,7 @@ test("whoever interrupts it changes nothing", async () => {
   await expect(update(folder, { signal: interrupted })).rejects.toThrow("interrupted");
   const deps = depsFor(folder);
   const offer = await lookAt(deps);
-  await expect(install({ ...deps, signal: interrupted }, offer, installed, () => {})).rejects.toThrow(
-    "interrupted",
-  );
+  await expect(install({ ...deps, signal: interrupted }, offer, () => {})).rejects.toThrow("interrupted");
   expect(ran).toEqual([]);
 });
 
