@@ -134,6 +134,13 @@ function addInnerCommands(): void {
     const log = new Log(settings.logLevel);
     await awaitDhcp({ host: new LinuxHost(), settings, files, log }, (reason) => tellStatus(reason ?? ""));
   });
+  command("ports", "", program, { hidden: true })
+    .argument("<uplink>")
+    .argument("<lan...>")
+    .action(async (uplink: string, lans: string[]) => {
+      const { assignPorts } = await import("./install/ports.ts");
+      await assignPorts({ uplink, lans });
+    });
   command("sandbox-internet", "", program, { hidden: true }).action(async () => {
     const { serveInternet } = await import("./sandbox/internet.ts");
     await serveInternet();

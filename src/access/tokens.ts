@@ -189,6 +189,11 @@ function hashesIn(tokens: readonly StoredToken[]): string[] {
   return tokens.map(({ hash }) => hash);
 }
 
+/** Whether somebody owns this gateway; also if that cannot be read. */
+export function hasOwner(store: Pick<Texts, "read">): boolean {
+  return tokensIn(store)?.some(isOwner) ?? true;
+}
+
 /** Null if they are damaged. */
 function tokensIn(store: Pick<Texts, "read">): readonly StoredToken[] | null {
   return store.read(TOKENS.key) === null ? [] : TOKENS.read(store);

@@ -1,5 +1,4 @@
 import { hostname } from "node:os";
-import { Claim } from "../access/claim.ts";
 import { Pairing } from "../access/pairing.ts";
 import { Passphrases } from "../access/passphrases.ts";
 import { Tokens } from "../access/tokens.ts";
@@ -37,7 +36,6 @@ export function interfacePartsOn(needs: Needs) {
   );
   return {
     tokens,
-    claim: new Claim(host, settings.stateDir),
     pairing,
     passphrases,
     rootCommands: new RootCommands(host, settings.stateDir),

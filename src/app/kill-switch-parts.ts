@@ -1,4 +1,6 @@
 import { join } from "node:path";
+import { Claim } from "../access/claim.ts";
+import { PortFinder } from "../access/port-finder.ts";
 import { Bus } from "../base/bus.ts";
 import { messageOf } from "../base/errors.ts";
 import { Log } from "../base/log.ts";
@@ -26,7 +28,7 @@ import { ConntrackGuard } from "../network/bounds.ts";
 import { withMeshes } from "../network/entrances.ts";
 import { FairQueues } from "../network/fair-queues.ts";
 import { type FindNetwork, networkFinder } from "../network/finder.ts";
-import type { HostNetwork } from "../network/host-network.ts";
+import { type HostNetwork, readNetwork } from "../network/host-network.ts";
 import { ROLES } from "../network/lan.ts";
 import { OtherRouters } from "../network/other-routers.ts";
 import { allSlots, remoteLinkOf } from "../network/slot.ts";
@@ -75,7 +77,12 @@ function keptPartsOn(host: Host, settings: Settings) {
   const alerts = new Alerts({ clock: host, log, journal, events });
   setAsideOdd(store, DECIDED, host.now(), alerts.raise);
   const savedState = new SavedState(store, alerts.raise);
-  return { log, events, store, journal, history, alerts, savedState, failing: new Map<string, string>() };
+  const claim = new Claim(host, settings.stateDir);
+  const portFinder = new PortFinder({ host, claim, store, settings, alarm: alerts.raise, log });
+  return {
+    ...{ log, events, store, journal, history, alerts, savedState, claim, portFinder },
+    failing: new Map<string, string>(),
+  };
 }
 
 function guardedPartsOn(host: Host, settings: Settings, kept: KeptParts) {
@@ -134,7 +141,11 @@ interface FindNeeds extends KeptParts, ReturnType<typeof guardedPartsOn> {
 /** Looks the machine's network up, and tells those that follow it. */
 function networkFoundBy(needs: FindNeeds): FindNetwork {
   const { host, settings, savedState, log, devices, destinations, otherRouters, fairQueues, note } = needs;
-  const find = networkFinder(host, settings, savedState, log);
+  const found = networkFinder(host, settings, savedState, log);
+  const find: FindNetwork = async (given) => {
+    const reading = given ?? (await readNetwork(host));
+    return needs.portFinder.served(await found(reading), reading);
+  };
   const reported = new Set<string>();
   const reportOnce = (error: unknown) => {
     const message = `the LAN has no IPv6 router: ${messageOf(error)}`;

@@ -94,6 +94,11 @@ function secondOf(parts: Needs): Part[] {
     },
     { name: "tokens", run: (signal) => parts.tokens.watch(signal) },
     { name: "claim", run: (signal) => parts.claim.watch(signal) },
+    {
+      name: "network ports",
+      run: (signal) =>
+        parts.portFinder.watch(parts.rootCommands, () => tunnels.supervisor.checkNetwork(), signal),
+    },
     { name: "forwards", reload: () => forwards.reload(), run: (signal) => forwards.watch(signal) },
     { name: "schedules", reload: () => schedules.reload(), run: (signal) => schedules.watch(signal) },
   ];

@@ -233,6 +233,11 @@ export const ALERTS = {
         "A wrong passphrase of the owner came with the token {token}: if that was not you, remove it.",
     },
   },
+  ports_alike: {
+    ...{ cause: "ports", level: "normal", kind: "news" },
+    title: "a flashed gateway has several cables, and a router answers at each",
+    text: "A router answers at each of {ports}: only {uplink} is used.",
+  },
   backup_taken: {
     ...{ cause: "backup", level: "normal", kind: "news" },
     title: "a client of the interface has downloaded a backup",

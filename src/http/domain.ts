@@ -2,6 +2,7 @@ import type { Server } from "bun";
 import type { Claim } from "../access/claim.ts";
 import type { Pairing } from "../access/pairing.ts";
 import type { Passphrases } from "../access/passphrases.ts";
+import type { PortFinder } from "../access/port-finder.ts";
 import type { Tokens } from "../access/tokens.ts";
 import type { Bus } from "../base/bus.ts";
 import type { Texts } from "../base/saved.ts";
@@ -75,6 +76,7 @@ export interface Domain {
   notifications: Notifications;
   tokens: Tokens;
   claim: Pick<Claim, "state" | "assertOpen" | "use" | "end">;
+  portFinder: Pick<PortFinder, "assertQuiet">;
   pairing: Pick<Pairing, "use">;
   passphrases: Pick<Passphrases, "confirm" | "assertNoneCounts">;
   rootCommands: Pick<RootCommands, "setUp" | "checkUpdate" | "update">;

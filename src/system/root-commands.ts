@@ -66,6 +66,11 @@ export class RootCommands {
     return this.alone(() => this.start(["update", place, "--yes"]));
   }
 
+  /** Gives the network ports of a flashed gateway their roles. The service is restarted soon after. */
+  assignPorts({ uplink, lans }: { uplink: string; lans: readonly string[] }): Promise<void> {
+    return this.alone(() => this.start(["ports", uplink, ...lans]));
+  }
+
   /** Waits for its end, and returns what it has printed. */
   private async run(words: readonly string[]): Promise<string> {
     const [out, err] = [join(this.stateDir, "change.out"), join(this.stateDir, "change.err")];
@@ -101,7 +106,7 @@ export class RootCommands {
   }
 
   /** A change goes on after the service has started again: setup may still be waiting for the DHCP server. */
-  private async isChanging(): Promise<boolean> {
+  async isChanging(): Promise<boolean> {
     const unit = "portcullis-change.service";
     const state = await this.host
       .run(["systemctl", "show", "-P", "ActiveState", unit])

@@ -176,7 +176,7 @@ export class MachineSupervisor {
     }
   }
 
-  private async checkNetwork(): Promise<void> {
+  async checkNetwork(): Promise<void> {
     const { machine, killSwitch, tunnels } = this.deps;
     const before = killSwitch.network;
     // The network has changed even if the kernel refused what follows from it.

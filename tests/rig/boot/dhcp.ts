@@ -18,6 +18,8 @@ export class DhcpServer {
     private readonly lab: Lab,
     private readonly cables: Variant["cables"],
     folder: string,
+    /** What the machine's second card gets, if it asks. */
+    private readonly second: string | null = null,
   ) {
     this.log = join(folder, "dhcp.log");
   }
@@ -37,6 +39,7 @@ export class DhcpServer {
       ...["--no-daemon", "--conf-file=/dev/null", "--port=0", "--interface=lan0", "--bind-interfaces"],
       ...[`--dhcp-range=${v4},static,255.255.255.0,${LEASE_S}`, "--leasefile-ro", "--no-ping"],
       ...[`--dhcp-host=${CARD_MAC.eth0},${address},${LEASE_S}`, "--dhcp-authoritative"],
+      ...(this.second === null ? [] : [`--dhcp-host=${CARD_MAC.eth1},${this.second},${LEASE_S}`]),
       ...[`--dhcp-option=3,${v4}`, `--dhcp-option=6,${v4}`],
     ];
     const log = openSync(this.log, "w");

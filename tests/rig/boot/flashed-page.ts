@@ -17,6 +17,13 @@ ExecStart=/bin/bash -c 'while :; do { echo eager >/dev/udp/${INTERNET.host4}/7; 
   "systemd.unit-dropin.sysinit.target": "[Unit]\nWants=eager.service\n",
 };
 
+/** The same image, whose kill switch and service do nothing. */
+export const WITHOUT = {
+  ...EAGER,
+  "systemd.unit-dropin.portcullis-killswitch.service": "[Service]\nExecStart=\nExecStart=/bin/true\n",
+  "systemd.unit-dropin.portcullis.service": "[Unit]\nConditionPathExists=/nowhere\n",
+};
+
 /** The token of the browser that owns the gateway; empty as long as none does. */
 export const owner = { token: "" };
 
@@ -67,5 +74,5 @@ export async function ask(method: string, path: string, body?: object): Promise<
 
 /** From a device of the LAN. */
 export async function curl(argv: string[]): Promise<string> {
-  return (await lab.exec(lab.namespaces.client, ["curl", "-sk", "-m", "60", ...argv])).stdout;
+  return (await lab.exec(guest.seat, ["curl", "-sk", "-m", "60", ...argv])).stdout;
 }

@@ -7,7 +7,18 @@ import { Browser } from "../dashboard/browser.ts";
 import { randomFrom } from "../tools/random.ts";
 import { until } from "../tools/until.ts";
 import { flash, putOnCard } from "./flashed-image.ts";
-import { ask, claim, claimable, EAGER, firstStart, isOver, OWNER, origin, owner } from "./flashed-page.ts";
+import {
+  ask,
+  claim,
+  claimable,
+  EAGER,
+  firstStart,
+  isOver,
+  OWNER,
+  origin,
+  owner,
+  WITHOUT,
+} from "./flashed-page.ts";
 import {
   clean,
   closeStage,
@@ -31,13 +42,6 @@ const SEEDS = Array.from({ length: cuts }, (_, number) => number + 1);
 const LOOK_MS = 50;
 /** The device of the LAN that all is sent from. */
 const LAPTOP = "02:00:00:00:00:10";
-/** The same image, whose kill switch and service do nothing. */
-const WITHOUT = {
-  ...EAGER,
-  "systemd.unit-dropin.portcullis-killswitch.service": "[Service]\nExecStart=\nExecStart=/bin/true\n",
-  "systemd.unit-dropin.portcullis.service": "[Unit]\nConditionPathExists=/nowhere\n",
-};
-
 /** Between power-on and a protected device. */
 const MAX_SCREENS = 4;
 /** Where the person is: the page's heading, and the dialog in front of it. */

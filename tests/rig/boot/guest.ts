@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { LAN } from "../../../src/sandbox/topology.ts";
 import type { Lab } from "../tools/lab.ts";
 import { processorMs } from "../tools/processor-time.ts";
-import { containedMachine, containedMs, cutPower, diskIsFree } from "./contained.ts";
+import { containedMachine, containedMs, cutPower, diskIsFree, firstProcess } from "./contained.ts";
 import { type Architecture, type Image, run } from "./image.ts";
 import type { Variant } from "./variant.ts";
 
@@ -12,24 +12,31 @@ const BOOT_MS = 45 * 60_000;
 /** Each probe costs time on the processors that emulate the machine. */
 const PROBE_EVERY_MS = 500;
 const MEMORY_MIB = 1024;
-/** The cables at which the machine's cards are, in the lab's namespace of the gateway. */
-const CABLES: Record<Variant["cables"], readonly string[]> = { 1: ["lan0"], 2: ["wan0", "lan0"] };
 export const CARD_MAC = { eth0: "52:54:00:00:00:01", eth1: "52:54:00:00:00:02" };
+/** A cable of the lab's, in its namespace of the gateway. */
+export type Cable = "lan0" | "wan0";
+/** At which cable each of the machine's cards is. */
+const CABLES: Record<Variant["cables"], readonly Cable[]> = { 1: ["lan0"], 2: ["wan0", "lan0"] };
 
 /** A whole machine in place of the lab's gateway: its network cards are the gateway's cables. */
 export class Guest {
   /** On the LAN. */
   address: string = LAN.gateway4;
+  /** The namespace of the device that a person uses. */
+  seat: string;
   private child: Bun.Subprocess | null = null;
   private boots = 0;
   private startedAt = 0;
 
   private constructor(
     private readonly lab: Lab,
-    private readonly cables: readonly string[],
+    /** Null for a card that is not plugged in. */
+    private cables: readonly (Cable | null)[],
     private readonly architecture: Architecture,
     private readonly image: Image,
-  ) {}
+  ) {
+    this.seat = lab.namespaces.client;
+  }
 
   static async create(
     lab: Lab,
@@ -49,10 +56,10 @@ export class Guest {
     const sockets =
       image.starts === "contained"
         ? []
-        : links.flatMap((link) => [
-            `tuntap add tap-${link} mode tap`,
-            `link set tap-${link} master br-${link}`,
-            `link set tap-${link} up`,
+        : links.flatMap((link, number) => [
+            `tuntap add tap-eth${number} mode tap`,
+            `link set tap-eth${number} master br-${link}`,
+            `link set tap-eth${number} up`,
           ]);
     await must(lab, gateway, ["ip", "-batch", "-"], `${[...bridges, ...sockets].join("\n")}\n`);
     await must(lab, gateway, ["sysctl", "-qw", "net.ipv6.conf.all.disable_ipv6=1", "net.ipv4.ip_forward=0"]);
@@ -112,8 +119,18 @@ export class Guest {
     return this.set("up");
   }
 
+  /** From now on each card is at this cable. QEMU has no card that is not plugged in. */
+  async wire(...cables: (Cable | null)[]): Promise<void> {
+    this.cables = cables;
+    // A machine that is contained takes its ends with it.
+    const isOff = this.child === null || (this.child.exitCode ?? this.child.signalCode) !== null;
+    if (isOff && this.isContained) return;
+    const lines = cables.map((cable, number) => `link set tap-eth${number} ${stateOf(cable)}\n`);
+    await must(this.lab, this.lab.namespaces.gateway, ["ip", "-batch", "-"], lines.join(""));
+  }
+
   private set(state: "up" | "down"): Promise<void> {
-    const lines = this.cables.map((cable) => `link set tap-${cable} ${state}\n`);
+    const lines = this.cables.map((_, number) => `link set tap-eth${number} ${state}\n`);
     return must(this.lab, this.lab.namespaces.gateway, ["ip", "-batch", "-"], lines.join(""));
   }
 
@@ -147,7 +164,6 @@ export class Guest {
   }
 
   ssh(line: string) {
-    const { client } = this.lab.namespaces;
     const options = [
       ...["StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR", "ConnectTimeout=30"],
       // One session for all, which therefore must outlive what is done to the machine.
@@ -158,20 +174,26 @@ export class Guest {
       ],
       "ServerAliveInterval=60",
     ].flatMap((option) => ["-o", option]);
-    return this.lab.exec(client, ["ssh", "-i", this.image.key, ...options, `root@${this.address}`, line]);
+    return this.lab.exec(this.seat, ["ssh", "-i", this.image.key, ...options, `root@${this.address}`, line]);
   }
 
   /** Returns once `probe`, called again and again, says so; the milliseconds since power came on. */
-  async until(what: string, probe: () => Promise<boolean>): Promise<number> {
+  async until(what: string, probe: () => Promise<boolean>, everyMs = PROBE_EVERY_MS): Promise<number> {
     const deadline = performance.now() + BOOT_MS;
     while (!(await probe())) {
       const ended = this.child?.exitCode ?? this.child?.signalCode ?? null;
       if (performance.now() > deadline || ended !== null) {
         throw new Error(`${what} did not come:\n${this.console.slice(-3000)}`);
       }
-      await Bun.sleep(PROBE_EVERY_MS);
+      await Bun.sleep(everyMs);
     }
     return this.age;
+  }
+
+  /** What a contained machine that is on has at a path. */
+  has(path: string): boolean {
+    const first = this.child === null ? null : firstProcess(this.child.pid);
+    return first !== null && existsSync(`/proc/${first}/root${path}`);
   }
 
   private get isContained(): boolean {
@@ -181,11 +203,12 @@ export class Guest {
   private emulated(clock: number | undefined, credentials: Record<string, string>): string[] {
     const { qemu, accelerators } = this.architecture;
     const { disk } = this.image;
-    const macs = Object.values(CARD_MAC);
-    const cards = this.cables.flatMap((link, number) => [
-      ...["-netdev", `tap,id=${link},ifname=tap-${link},script=no,downscript=no`],
-      ...["-device", `virtio-net-pci,netdev=${link},mac=${macs[number]},romfile=`],
-    ]);
+    const cards = Object.entries(CARD_MAC)
+      .slice(0, this.cables.length)
+      .flatMap(([name, mac]) => [
+        ...["-netdev", `tap,id=${name},ifname=tap-${name},script=no,downscript=no`],
+        ...["-device", `virtio-net-pci,netdev=${name},mac=${mac},romfile=`],
+      ]);
     return [
       ...qemu,
       // QEMU takes the first that starts.
@@ -236,13 +259,12 @@ export class Guest {
   private plugIn(pid: number): void {
     const apart = `until [ "$(readlink /proc/${pid}/ns/net)" != "$(readlink /proc/self/ns/net)" ]; do sleep 0.05; done`;
     const cables = Object.entries(CARD_MAC).slice(0, this.cables.length);
-    const plugs = cables.flatMap(([name, mac], number) => {
-      const plug = `tap-${this.cables[number]}`;
-      return [
-        `ip link add ${plug} type veth peer name ${name} address ${mac} netns ${pid}`,
-        `ip link set ${plug} master br-${this.cables[number]} up`,
-      ];
-    });
+    const plugs = cables.flatMap(([name, mac], number) => [
+      // The kernel takes its time to end the namespace of the machine before.
+      `ip link del tap-${name} 2>/dev/null || true`,
+      `ip link add tap-${name} type veth peer name ${name} address ${mac} netns ${pid}`,
+      `ip link set tap-${name} ${stateOf(this.cables[number] ?? null)}`,
+    ]);
     const { gateway } = this.lab.namespaces;
     const { success, stderr } = Bun.spawnSync([
       "ip",
@@ -259,6 +281,11 @@ export class Guest {
   private get consoleFile(): string {
     return join(this.image.folder, `console-${this.boots}.log`);
   }
+}
+
+/** For `ip link set`. */
+function stateOf(cable: Cable | null): string {
+  return cable === null ? "nomaster down" : `master br-${cable} up`;
 }
 
 async function must(lab: Lab, namespace: string, argv: string[], stdin?: string): Promise<void> {

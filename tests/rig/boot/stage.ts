@@ -47,7 +47,8 @@ export async function openStage(): Promise<void> {
   image = variant.image === null ? await makeImage(variant, files) : await flashedImage();
   const machine = variant.image === null ? ARCHITECTURES[variant.arch] : MACHINE;
   guest = await Guest.create(lab, variant.cables, machine, image);
-  dhcp = new DhcpServer(lab, variant.cables, image.folder);
+  const second = variant.image !== null && variant.cables === 2 ? place.otherAddress : null;
+  dhcp = new DhcpServer(lab, variant.cables, image.folder, second);
   if (place.cards.some(({ v4 }) => v4 === null)) await dhcp.give(place.address);
 }
 
@@ -227,11 +228,14 @@ export function mainPid(): Promise<string> {
  */
 const LATE_DHCP = new RegExp(`^192\\.168\\.77\\.\\d+ > ${ROUTER.lan[1].v4} ICMP type 3 code 3$`);
 /** With one cable the LAN's is the router's, too: there a gateway tells its name, to an address that no router forwards. */
-const OWN_NAME = /^192\.168\.77\.\d+ > 224\.0\.0\.251 UDP 5353 > 5353,/;
+export const OWN_NAME = /^192\.168\.77\.\d+ > 224\.0\.0\.251 UDP 5353 > 5353,/;
 
 /** What leaked; the sniffer must have seen something, or it proves nothing. */
-export async function clean(sniffer: Awaited<ReturnType<Lab["sniff"]>>): Promise<string[]> {
-  await provoke();
+export async function clean(
+  sniffer: Awaited<ReturnType<Lab["sniff"]>>,
+  uplink = dhcp.address || place.address,
+): Promise<string[]> {
+  await provoke(uplink);
   // In the flow: whoever stops a sniffer misses what passes at that moment.
   const { leaks, frames, missed } = await sniffer.count();
   await sniffer.stop();
@@ -249,9 +253,9 @@ export async function leaks(): Promise<void> {
 }
 
 /** A machine that sends nothing else still answers when a neighbour looks for its address. */
-async function provoke(): Promise<void> {
+async function provoke(uplink: string): Promise<void> {
   const { router } = lab.namespaces;
-  const neighbour = [dhcp.address || place.address, "dev", "lan0"];
+  const neighbour = [uplink, "dev", "lan0"];
   await lab.exec(router, ["ip", "neigh", "flush", "dev", "lan0"]);
   await until(async () => {
     await lab.exec(router, ["ip", "neigh", "replace", ...neighbour, "use"]);
@@ -293,7 +297,7 @@ export async function read(path: string): Promise<any> {
 }
 
 function fromLan(argv: string[]) {
-  return lab.exec(lab.namespaces.client, ["curl", "-s", ...argv]);
+  return lab.exec(guest.seat, ["curl", "-s", ...argv]);
 }
 
 export function note(name: string, value: unknown): void {

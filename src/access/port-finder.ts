@@ -1,0 +1,184 @@
+import { version } from "../../package.json";
+import type { Alarm } from "../base/alert.ts";
+import { messageOf } from "../base/errors.ts";
+import type { Log } from "../base/log.ts";
+import type { Texts } from "../base/saved.ts";
+import type { Settings } from "../base/settings.ts";
+import { offersOn } from "../network/dhcp.ts";
+import { type HostNetwork, type Reading, readNetwork } from "../network/host-network.ts";
+import { type AskedPort, isOneCable, type PortRoles, portsIn, rolesFor } from "../network/ports.ts";
+import type { Host } from "../system/host.ts";
+import { refused } from "../system/refusals.ts";
+import type { RootCommands } from "../system/root-commands.ts";
+import { isSetupDue } from "../system/setup.ts";
+import type { Claim } from "./claim.ts";
+import { hasOwner } from "./tokens.ts";
+
+const LOOK_EVERY_MS = 5_000;
+/** A switch may hold back the first packets for 30 s (spanning tree), and a silent port is taken for the LAN. */
+const SETTLED_AFTER_MS = 40_000;
+const CHANGING_LOOK_MS = 1_000;
+/** For a person, or a router that starts. */
+const TRY_AGAIN_MS = 30_000;
+
+interface Deps {
+  host: Host;
+  claim: Pick<Claim, "state">;
+  store: Pick<Texts, "read">;
+  settings: Pick<Settings, "lan" | "uplink">;
+  alarm: Alarm;
+  log: Pick<Log, "info" | "warn">;
+}
+
+/**
+ * Finds out which port of a flashed gateway is the uplink, as long as it has no owner. From the claim on, whatever is
+ * plugged in and whoever answers, the roles of the ports are root's to change.
+ */
+export class PortFinder {
+  /** Whether the present roles are right for what is plugged in. */
+  private isFound = false;
+  /** Whether the LAN has been left out. */
+  private isHiding = false;
+  /** Whether a change was cut off, or is under way. */
+  private isDue: boolean | null = null;
+  private isChanging = false;
+  private pending: { roles: PortRoles; since: number } | null = null;
+  private told = "";
+
+  constructor(private readonly deps: Deps) {}
+
+  /**
+   * The network, without a LAN as long as the only cable may turn out to be one of two: until then nothing but DHCP leaves
+   * by any port, and nobody can claim the gateway.
+   */
+  async served(network: HostNetwork, reading: Reading): Promise<HostNetwork> {
+    const { present } = this;
+    if (this.isFound || present === null || !this.mayChange) return network;
+    if (!isOneCable(present) || portsIn(reading).length < 2 || (await this.due())) return network;
+    this.isHiding = true;
+    return { ...network, lans: [] };
+  }
+
+  /** Throws while the roles change, so that nobody becomes the owner on a port that is about to be closed to him. */
+  assertQuiet(): void {
+    if (this.isChanging || (this.mayChange && this.isDue === true)) throw refused("root_busy");
+  }
+
+  /** Looks until somebody has claimed the gateway, or nobody may any more. `look` has the network looked at again. */
+  async watch(
+    root: Pick<RootCommands, "assignPorts" | "isChanging">,
+    look: () => Promise<unknown>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { host, log } = this.deps;
+    while (!signal.aborted && this.present !== null && this.mayChange) {
+      const wait = await this.step(root, look, signal).catch((error: unknown) => {
+        log.warn(`the network ports could not be told apart: ${messageOf(error)}`);
+        return TRY_AGAIN_MS;
+      });
+      await host.sleep(wait, signal);
+    }
+    if (!signal.aborted) await this.found(look);
+  }
+
+  private async found(look: () => Promise<unknown>): Promise<void> {
+    this.isFound = true;
+    if (!this.isHiding) return;
+    this.isHiding = false;
+    await look();
+  }
+
+  private get mayChange(): boolean {
+    return this.deps.claim.state === "open" && !hasOwner(this.deps.store);
+  }
+
+  /** Null if a person has chosen otherwise than the image. */
+  private get present(): PortRoles | null {
+    const { uplink, lan } = this.deps.settings;
+    return uplink === null || lan.length === 0 ? null : { uplink, lans: lan };
+  }
+
+  private async due(): Promise<boolean> {
+    this.isDue ??= await isSetupDue(this.deps.host, version);
+    return this.isDue;
+  }
+
+  /** One look; returns how long to wait for the next. */
+  private async step(
+    root: Pick<RootCommands, "assignPorts" | "isChanging">,
+    look: () => Promise<unknown>,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const { host } = this.deps;
+    const { present } = this;
+    const ports = await this.asked(signal);
+    if (present === null || ports === null || signal.aborted) return 0;
+    // Another one that comes later is a cable that is plugged in later.
+    if (ports.length === 1) this.isFound = true;
+    if (ports.length < 2) return LOOK_EVERY_MS;
+    this.isDue = await isSetupDue(host, version);
+    const roles = rolesFor(ports, present.uplink);
+    if (roles !== null && !this.isDue && Bun.deepEquals(roles, present)) {
+      this.pending = null;
+      this.tell(ports, present);
+      await this.found(look);
+    } else if (this.isSettled(roles)) return this.change(root, roles, signal);
+    return LOOK_EVERY_MS;
+  }
+
+  private isSettled(roles: PortRoles | null): roles is PortRoles {
+    const now = this.deps.host.monotonic();
+    if (roles === null) this.pending = null;
+    else if (!Bun.deepEquals(roles, this.pending?.roles)) this.pending = { roles, since: now };
+    return this.pending !== null && now - this.pending.since >= SETTLED_AFTER_MS;
+  }
+
+  /** Null if a cable came or went meanwhile, as just after power-on. */
+  private async asked(signal: AbortSignal): Promise<AskedPort[] | null> {
+    const { host } = this.deps;
+    const reading = await readNetwork(host);
+    const own = reading.addresses.flatMap(({ addr_info }) => addr_info.map(({ local }) => local));
+    const answers = async (name: string) =>
+      // With a cable from one port to another, this machine's own server answers.
+      (await offersOn(host, name, signal)).some(({ server }) => !own.includes(server));
+    const ports = portsIn(reading);
+    const asked = await Promise.all(
+      ports.map(async (port) => ({
+        ...port,
+        answers: ports.length > 1 && port.hasCarrier && (await answers(port.name)),
+      })),
+    );
+    return Bun.deepEquals(portsIn(await readNetwork(host)), ports) ? asked : null;
+  }
+
+  private tell(ports: readonly AskedPort[], { uplink }: PortRoles): void {
+    const alike = ports.filter(({ answers }) => answers).map(({ name }) => name);
+    const told = alike.length > 1 ? alike.join(", ") : "";
+    if (told !== this.told && told !== "") this.deps.alarm("ports_alike", { ports: told, uplink });
+    this.told = told;
+  }
+
+  /** The service is restarted by it. If it is not, this is tried again. */
+  private async change(
+    root: Pick<RootCommands, "assignPorts" | "isChanging">,
+    roles: PortRoles,
+    signal: AbortSignal,
+  ): Promise<number> {
+    const { host, log } = this.deps;
+    if (!this.mayChange) return 0;
+    this.isChanging = true;
+    try {
+      const { uplink, lans } = roles;
+      log.info(`the uplink is ${uplink}, and the LAN ${lans.join(", ")}: the settings change to this`);
+      await root.assignPorts(roles);
+      // Systemd may not have begun.
+      do await host.sleep(CHANGING_LOOK_MS, signal);
+      while (!signal.aborted && (await root.isChanging()));
+    } finally {
+      this.isChanging = false;
+    }
+    if (!signal.aborted)
+      log.warn("the network ports did not get their roles; why: journalctl -u portcullis-change");
+    return TRY_AGAIN_MS;
+  }
+}

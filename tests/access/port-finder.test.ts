@@ -1,0 +1,176 @@
+import { expect, test } from "bun:test";
+import { version } from "../../package.json";
+import { PortFinder } from "../../src/access/port-finder.ts";
+import type { ClaimStatus } from "../../src/access/schema.ts";
+import { TOKENS } from "../../src/access/tokens.ts";
+import { NO_NETWORK, readNetwork } from "../../src/network/host-network.ts";
+import type { PortRoles } from "../../src/network/ports.ts";
+import { SETUP_NOTES, versionNote } from "../../src/system/setup.ts";
+import { cidrs } from "../fake/address.ts";
+import { FakeHost } from "../fake/host.ts";
+import { newLink } from "../fake/link.ts";
+import { offerPacket } from "../network/offer.ts";
+
+const MINUTE_MS = 60_000;
+const LANS = [{ interface: "eth0", prefixes: cidrs("192.168.7.0/24") }];
+
+/** A flashed gateway, at whose ports there are a router (`r`), something else (`d`) or nothing (`-`). */
+function flashed(plugs: string, present: PortRoles = { uplink: "eth0", lans: ["eth0"] }) {
+  const host = new FakeHost();
+  host.patient = true;
+  host.files.set(SETUP_NOTES.sysctlsBefore, "");
+  host.files.set(SETUP_NOTES.version, versionNote(version));
+  let now = plugs;
+  const plug = (text: string) => {
+    now = text;
+    for (const [number, what] of [...text].entries())
+      host.links.set(`eth${number}`, newLink({ up: true, carrier: what !== "-" }));
+  };
+  plug(plugs);
+  host.listening.onSent = (link, packet) => {
+    if (now[Number(link.slice(3))] !== "r") return;
+    const id = Buffer.from(packet).readUInt32BE(28 + 4);
+    const offer = offerPacket({ id, server: "192.168.7.254", address: "192.168.7.30", options: {} });
+    host.listening.hear(link, "dhcp replies", { from: "02:00:00:00:00:fe", packet: offer });
+  };
+  const claim: { state: ClaimStatus["claim"] } = { state: "open" };
+  const texts = new Map<string, string>();
+  const store = { read: (key: string) => texts.get(key) ?? null };
+  const [told, assigned]: [unknown[], PortRoles[]] = [[], []];
+  const finder = new PortFinder({
+    ...{ host, claim, store, settings: { uplink: present.uplink, lan: [...present.lans] } },
+    alarm: (code, args) => void told.push([code, args]),
+    log: { info: () => {}, warn: () => {} },
+  });
+  let isChanging = true;
+  const root = {
+    assignPorts: async (roles: PortRoles) => void assigned.push(roles),
+    isChanging: async () => isChanging,
+  };
+  const ending = new AbortController();
+  let looks = 0;
+  const look = async () => {
+    looks += 1;
+  };
+  const watching = finder.watch(root, look, ending.signal);
+  return {
+    ...{ host, claim, texts, told, assigned, finder, plug, watching },
+    pass: (ms: number) => host.pass(ms),
+    fail: () => {
+      isChanging = false;
+    },
+    lans: async () =>
+      (await finder.served({ ...NO_NETWORK, lans: LANS }, await readNetwork(host))).lans.length,
+    looks: () => looks,
+    end: () => ending.abort(),
+  };
+}
+
+test("two cables: nothing is LAN until a port was silent for 40 s, then the other one is the uplink", async () => {
+  const { pass, assigned, lans, end } = flashed("rd");
+  expect(await lans()).toBe(0);
+  await pass(35_000);
+  expect([assigned, await lans()]).toEqual([[], 0]);
+  await pass(25_000);
+  expect([assigned, await lans()]).toEqual([[{ uplink: "eth0", lans: ["eth1"] }], 0]);
+  end();
+});
+
+test("a switch that holds back the second port for 30 s: one cable, and a sentence that says so", async () => {
+  const { pass, plug, assigned, told, lans, looks, end } = flashed("rd");
+  expect(await lans()).toBe(0);
+  await pass(28_000);
+  plug("rr");
+  await pass(2 * MINUTE_MS);
+  expect([assigned, await lans(), looks()]).toEqual([[], 1, 1]);
+  expect(told).toEqual([["ports_alike", { ports: "eth0, eth1", uplink: "eth0" }]]);
+  end();
+});
+
+test("one cable at the first of two ports is the LAN after one look, and a second one that comes later makes it two", async () => {
+  const { pass, plug, assigned, lans, end } = flashed("r-");
+  expect(await lans()).toBe(0);
+  await pass(10_000);
+  expect([assigned, await lans()]).toEqual([[], 1]);
+  plug("rd");
+  await pass(MINUTE_MS);
+  expect([assigned, await lans()]).toEqual([[{ uplink: "eth0", lans: ["eth1"] }], 1]);
+  end();
+});
+
+test("a router that does not answer yet changes nothing, and one that answers on the LAN's side ends the second cable", async () => {
+  const two = { uplink: "eth0", lans: ["eth1"] };
+  const { pass, plug, assigned, lans, end } = flashed("dd", two);
+  await pass(2 * MINUTE_MS);
+  expect([assigned, await lans()]).toEqual([[], 1]);
+  plug("rr");
+  await pass(MINUTE_MS);
+  expect(assigned).toEqual([{ uplink: "eth0", lans: ["eth0"] }]);
+  end();
+});
+
+test.each([
+  [
+    "the claim",
+    ({ claim }: ReturnType<typeof flashed>) => {
+      claim.state = "over";
+    },
+  ],
+  [
+    "an owner, also where the card has opened the claim again",
+    ({ texts }: ReturnType<typeof flashed>) =>
+      void texts.set(
+        TOKENS.key,
+        TOKENS.format([
+          { name: "a", hash: "0".repeat(64), read_only: false, passphrase: "x", created_at: "2026-01-01" },
+        ] as never),
+      ),
+  ],
+])("after %s no port is asked, and no role changes", async (_, happens) => {
+  const home = flashed("r-");
+  await home.pass(10_000);
+  happens(home);
+  await home.pass(10_000);
+  await home.watching;
+  const asked = home.host.listening.sent.length;
+  home.plug("dr");
+  await home.pass(5 * MINUTE_MS);
+  expect([home.assigned, await home.lans(), home.host.listening.sent.length]).toEqual([[], 1, asked]);
+});
+
+test("stored tokens that are damaged count as those of an owner", async () => {
+  const home = flashed("dr");
+  home.texts.set(TOKENS.key, "damaged");
+  await home.pass(5 * MINUTE_MS);
+  expect([home.assigned, await home.lans()]).toEqual([[], 1]);
+});
+
+test("nobody can claim the gateway while the roles change, or after a power cut in between; a change that failed is tried again", async () => {
+  const { host, pass, assigned, finder, fail, end } = flashed("rd");
+  expect(() => finder.assertQuiet()).not.toThrow();
+  await pass(55_000);
+  expect(assigned).toHaveLength(1);
+  expect(() => finder.assertQuiet()).toThrow("another change is under way");
+  fail();
+  await pass(2_000);
+  expect(() => finder.assertQuiet()).not.toThrow();
+  await pass(2 * MINUTE_MS);
+  expect(assigned.length).toBeGreaterThan(1);
+  end();
+  const cut = flashed("rd", { uplink: "eth0", lans: ["eth1"] });
+  cut.host.files.delete(SETUP_NOTES.version);
+  await cut.pass(10_000);
+  expect(() => cut.finder.assertQuiet()).toThrow("another change is under way");
+  await cut.pass(MINUTE_MS);
+  expect(cut.assigned).toEqual([{ uplink: "eth0", lans: ["eth1"] }]);
+  cut.end();
+  expect(host).toBeDefined();
+});
+
+test("a machine with one port asks nobody, and serves its LAN at once", async () => {
+  const { host, pass, assigned, lans, end } = flashed("r");
+  expect(await lans()).toBe(1);
+  await pass(2 * MINUTE_MS);
+  expect([assigned, host.listening.sent]).toEqual([[], []]);
+  end();
+});

@@ -1,0 +1,46 @@
+import { expect, test } from "bun:test";
+import { type AskedPort, portsIn, rolesFor } from "../../src/network/ports.ts";
+
+/** `r` is a port at which a router answers, `d` one with something else, `-` one with nothing; in order from eth0. */
+function ports(text: string): AskedPort[] {
+  return [...text].map((what, number) => ({
+    name: `eth${number}`,
+    hasCarrier: what !== "-",
+    answers: what === "r",
+  }));
+}
+
+test.each([
+  ["rd", "eth0", "eth0 / eth1"],
+  ["dr", "eth0", "eth1 / eth0"],
+  ["rr", "eth0", "eth0 / eth0"],
+  ["rr", "eth1", "eth1 / eth1"],
+  ["r-", "eth1", "eth0 / eth0"],
+  ["-r", "eth0", "eth1 / eth1"],
+  ["dr-", "eth0", "eth1 / eth0, eth2"],
+  ["drr", "eth0", "eth1 / eth1"],
+  ["r", "eth0", "eth0 / eth0"],
+  ["dd", "eth0", "nothing"],
+  ["--", "eth0", "nothing"],
+])("the ports %s, of which %s was the uplink: uplink / LAN are %s", (text, former, wanted) => {
+  const roles = rolesFor(ports(text), former);
+  expect(roles === null ? "nothing" : `${roles.uplink} / ${roles.lans.join(", ")}`).toBe(wanted);
+});
+
+test("the ports are the network cards of the image, in order, and not more than eight", () => {
+  const link = (ifname: string, link_type = "ether", flags = ["UP"]) => ({
+    ...{ ifname, mtu: 1500, link_type, flags, addr_info: [] },
+  });
+  const addresses = [
+    ...[link("lo", "loopback"), link("eth10"), link("eth2", "ether", ["UP", "NO-CARRIER"]), link("eth1")],
+    ...[link("portcullis0", "none"), link("wlan0"), link("eth0", "ether", []), link("eth9999")],
+  ];
+  expect(portsIn({ addresses })).toEqual([
+    { name: "eth0", hasCarrier: false },
+    { name: "eth1", hasCarrier: true },
+    { name: "eth2", hasCarrier: false },
+    { name: "eth10", hasCarrier: true },
+  ]);
+  const many = Array.from({ length: 30 }, (_, number) => link(`eth${number}`));
+  expect(portsIn({ addresses: many })).toHaveLength(8);
+});
