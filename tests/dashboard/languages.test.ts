@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
 import { long } from "../fast.ts";
-import { catalogueOf } from "../page/messages.ts";
-import type { Tab } from "../rig/dashboard/browser.ts";
+import { said } from "../page/messages.ts";
+import { type Tab, wishing } from "../rig/dashboard/browser.ts";
 import { type Rig, startRig } from "../rig/dashboard/rig.ts";
 import { SECURE, SECURE_FLAGS, untilSecure } from "../rig/dashboard/secure.ts";
 import { look, VIEWS } from "../rig/dashboard/views.ts";
@@ -36,10 +36,6 @@ beforeAll(async () => {
 }, TIMEOUT_MS);
 afterAll(() => rig?.close(), TIMEOUT_MS);
 
-/** As in a browser with these languages. */
-const wishing = (...languages: string[]) =>
-  `Object.defineProperty(navigator, "languages", { get: () => ${JSON.stringify(languages)} })`;
-
 const open = (...languages: string[]) => rig.browser.open(SECURE, undefined, wishing(...languages));
 
 /** As while the gateway starts again. */
@@ -52,10 +48,6 @@ const LOSES_SENTENCES = `
     return Promise.reject(new TypeError("Failed to fetch"));
   };
 `;
-
-/** A message in a language. */
-const said = (code: string, message: string) =>
-  code === "en" ? message : (catalogueOf(code)[message] ?? "");
 
 /** What the gateway tells, by the keys of its rows. */
 function sentencesOf(code: string, name = "sentences"): Readonly<Record<string, string>> {

@@ -1,13 +1,15 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
+import { LANGUAGES } from "../../src/dashboard/languages/all.ts";
 import { long } from "../fast.ts";
-import type { Look, Tab } from "../rig/dashboard/browser.ts";
+import { said } from "../page/messages.ts";
+import { type Look, type Tab, wishing } from "../rig/dashboard/browser.ts";
 import { type Rig, startRig } from "../rig/dashboard/rig.ts";
-import { openView, SECURE_FLAGS } from "../rig/dashboard/secure.ts";
+import { openView, SECURE, SECURE_FLAGS } from "../rig/dashboard/secure.ts";
 import { look, VIEWS } from "../rig/dashboard/views.ts";
 
 const { test } = long("each view of the page in each state");
 
-/** Thirteen views, each looked at twice by axe-core. */
+/** Thirteen views, each looked at twice by axe-core, and once in each other language. */
 const TIMEOUT_MS = 900_000;
 setDefaultTimeout(TIMEOUT_MS);
 const LOOKS: readonly Look[] = [
@@ -16,8 +18,13 @@ const LOOKS: readonly Look[] = [
 ];
 const TV = "/api/devices/02:00:00:00:00:20";
 
+const OTHERS = LANGUAGES.map(({ code }) => code).filter((code) => code !== "en");
+
 let rig: Rig;
+/** In English. */
 let tab: Tab;
+/** In each other language. */
+const others = new Map<string, Tab>();
 let traffic: Awaited<ReturnType<Rig["lab"]["traffic"]>>;
 
 beforeAll(async () => {
@@ -31,6 +38,7 @@ beforeAll(async () => {
   await rig.gateway.api("POST", "/api/destinations", { prefixes: ["192.0.2.0/28"], exit: "blocked" });
   tab = await openView(rig, "");
   await tab.shows(".state h1", "Blocked");
+  for (const code of OTHERS) others.set(code, await rig.browser.open(SECURE, undefined, wishing(code)));
 }, TIMEOUT_MS);
 afterAll(() => rig?.close(), TIMEOUT_MS);
 
@@ -70,20 +78,32 @@ const STATES: Readonly<Record<string, State>> = {
   lost: { title: /^No answer$/, begin: () => rig.gateway.kill("SIGKILL") },
 };
 
-for (const [name, { title, begin }] of Object.entries(STATES))
+for (const [name, { title, begin }] of Object.entries(STATES)) {
+  const see: typeof look = name === "lost" ? glance : look;
+
   test(`${name}: axe-core finds nothing in any view, in light and dark, on a desk and on a phone`, async () => {
     await tab.page.evaluate(`location.hash = "#/"`);
     await begin();
     await tab.shows(".state h1", title);
     for (const [view, text] of Object.entries(VIEWS)) {
-      if (name === "lost") await glance(view, text);
-      else await look(tab, view, text);
+      await see(tab, view, text);
       expect({ view, barriers: await tab.barriers(LOOKS) }).toEqual({ view, barriers: [] });
     }
   });
 
+  for (const [index, code] of OTHERS.entries())
+    test(`${name}, in ${code}: axe-core finds nothing in any view`, async () => {
+      const other = others.get(code) as Tab;
+      const looks = LOOKS.slice(index % LOOKS.length).slice(0, 1);
+      for (const [view, text] of Object.entries(VIEWS)) {
+        await see(other, view, said(code, text));
+        expect({ view, barriers: await other.barriers(looks) }).toEqual({ view, barriers: [] });
+      }
+    });
+}
+
 /** What a view has to wait for does not come from a gateway that is lost. */
-async function glance(view: string, title: string): Promise<void> {
+async function glance(tab: Tab, view: string, title: string): Promise<void> {
   await tab.page.evaluate(`location.hash = "#/${view}"`);
   await tab.page.waitForFunction(`document.title === ${JSON.stringify(`${title} · Portcullis`)}`);
 }

@@ -338,6 +338,10 @@ export function catalogueOf(code: string): Readonly<Record<string, string>> {
   return JSON.parse(readFileSync(join(PAGE, "languages", `${code}.json`), "utf8"));
 }
 
+/** A message in a language. */
+export const said = (code: string, message: string) =>
+  code === "en" ? message : (catalogueOf(code)[message] ?? "");
+
 if (import.meta.main) {
   const [code] = process.argv.slice(2);
   const known = code === undefined ? {} : catalogueOf(code);

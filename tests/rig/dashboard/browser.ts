@@ -127,6 +127,10 @@ export class Browser {
   }
 }
 
+/** As in a browser with these languages. It is to run before the page's scripts. */
+export const wishing = (...languages: string[]) =>
+  `Object.defineProperty(navigator, "languages", { get: () => ${JSON.stringify(languages)} })`;
+
 /** Counts clicks, also those on a page that was left. It is to run before the page's scripts. */
 export const COUNTS_CLICKS = `addEventListener("click", ({ isTrusted }) => {
   if (isTrusted) sessionStorage.setItem("clicks", Number(sessionStorage.getItem("clicks")) + 1);
