@@ -115,8 +115,9 @@ export class Devices {
       zone: deps.zone ?? timeZone,
       onUsedUp: (id, quota) => {
         deps.alarm("quota_used", usedUp(id, quota, this.assignments.current));
-        this.rows.touch(isDeviceId(id) ? [id] : this.roster.ids);
+        this.rows.touch(this.idsUnder(id));
       },
+      onRenewed: (id) => this.rows.touch(this.idsUnder(id)),
     });
     this.limits = new Limits({
       ...deps,
@@ -249,6 +250,11 @@ export class Devices {
     const there =
       links.length === 0 ? [] : this.roster.ids.filter((id) => links.includes(`${this.roster.linkOf(id)}`));
     return [...this.assignments.idsWith(orders), ...there];
+  }
+
+  /** Those of whom a limit counts. */
+  private idsUnder(id: LimitId): readonly DeviceId[] {
+    return isDeviceId(id) ? [id] : this.roster.ids;
   }
 
   private touch(id: LimitId): void {

@@ -28,6 +28,8 @@ interface Deps {
   /** In which days and months begin. */
   zone: () => string;
   onUsedUp: (id: LimitId, quota: Quota) => void;
+  /** One that was used up begins again. */
+  onRenewed: (id: LimitId) => void;
   log: Pick<Log, "warn">;
 }
 
@@ -118,14 +120,16 @@ export class Quotas {
    */
   renew(): void {
     let isNew = false;
-    for (const [id, { every }] of this.all) {
-      const period = this.periodOf(every);
+    for (const [id, quota] of this.all) {
+      const period = this.periodOf(quota.every);
       const count = countOf(this.given, id);
       const used = this.used.get(count);
       if (used?.period.length === period.length && used.period >= period) continue;
       const isOther = used !== undefined && used.period.length !== period.length;
+      const wasUsedUp = this.isUsedUp(this.given, id, quota);
       this.used.set(count, { period, bytes: isOther ? used.bytes : 0 });
       isNew = true;
+      if (wasUsedUp && !isOther) this.deps.onRenewed(id);
     }
     if (isNew) this.saveUsed();
   }

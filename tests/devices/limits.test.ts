@@ -43,6 +43,8 @@ let road: Address[];
 let known: Address[];
 let warnings: string[];
 let usedUp: string[];
+/** Whose quota was used up, and began again. */
+let renewed: LimitId[];
 /** What the kill switch was given. */
 let exits: PolicyPart[];
 let zone: string;
@@ -56,6 +58,7 @@ beforeEach(async () => {
   known = [];
   warnings = [];
   usedUp = [];
+  renewed = [];
   exits = [];
   zone = "UTC";
   limits = await fresh();
@@ -71,6 +74,7 @@ class World {
     ...{ host, store },
     zone: () => zone,
     onUsedUp: (id, quota) => void usedUp.push(`${id} ${quotaText(quota)}`),
+    onRenewed: (id) => void renewed.push(id),
     log: { warn: (message) => void warnings.push(message) },
   });
   readonly table = new Limits({
@@ -600,10 +604,10 @@ test("the kernel blocks a device after its quota, which is told once and begins 
   // 23:59 in Berlin, and then midnight.
   host.setClock(Date.parse("2026-11-28T22:59:00Z") - host.monotonic());
   await limits.retry();
-  expect(lines("over ")).toEqual(["over 500000000 bytes used 500004999 bytes"]);
+  expect([lines("over "), renewed]).toEqual([["over 500000000 bytes used 500004999 bytes"], []]);
   host.setClock(Date.parse("2026-11-28T23:00:00Z") - host.monotonic());
   await limits.retry();
-  expect([used(), lines("over ")]).toEqual([0, ["over 500000000 bytes used 0 bytes"]]);
+  expect([used(), lines("over "), renewed]).toEqual([0, ["over 500000000 bytes used 0 bytes"], [TV]]);
   // A clock that is not set yet gives nothing back.
   host.useQuotas(70);
   await limits.count();

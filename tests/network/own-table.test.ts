@@ -48,7 +48,7 @@ class Kept {
   private readonly bounds = new ConntrackGuard({ ...this.base, ports: [5000], alarm: () => {} });
   private readonly limits = new Limits({
     ...this.base,
-    quotas: new Quotas({ ...this.base, zone: () => "UTC", onUsedUp: () => {} }),
+    quotas: new Quotas({ ...this.base, zone: () => "UTC", onUsedUp: () => {}, onRenewed: () => {} }),
     addressesOf: () => [],
   });
   readonly queues = new FairQueues({ ...this.base, isTunnel: () => false });
