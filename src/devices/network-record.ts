@@ -125,7 +125,13 @@ export function readNetworks(store: Pick<Texts, "read">): Networks {
   return store.read(NETWORKS.key) === null ? null : new Map(NETWORKS.read(store));
 }
 
-export function writeNetworks(store: Pick<Texts, "write">, before: Networks, after: Networks): void {
+export function writeNetworks(
+  store: Texts & { forget(key: string): void },
+  before: Networks,
+  after: Networks,
+): void {
+  // A first decision that is taken back leaves none.
+  if (after === null && before !== null) store.forget(NETWORKS.key);
   if (after !== null && !Bun.deepEquals(before, after)) NETWORKS.write(store, [...after]);
 }
 

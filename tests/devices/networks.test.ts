@@ -30,6 +30,8 @@ class World {
   readonly parts: PolicyPart[] = [];
   readonly warnings: string[] = [];
   lanBefore: readonly string[] = [];
+  /** Of the kill switch. */
+  refuses = false;
   host = new FakeHost();
   devices: Devices;
 
@@ -47,7 +49,10 @@ class World {
       host: this.host,
       store: this.store,
       killSwitch: {
-        update: async (_, { deviceAt: __, ...part }) => void this.parts.push(part),
+        update: async (_, { deviceAt: __, ...part }) => {
+          if (this.refuses) throw new GatewayError("kernel_refused", "nft failed");
+          this.parts.push(part);
+        },
         wayTo: () => ({ interfaces: [], overlap: null }),
       },
       tunnelNames: () => ["main", "amsterdam"],
@@ -178,6 +183,17 @@ describe("a network that appears", () => {
 });
 
 describe("what people decide about a network", () => {
+  test("leaves nothing behind, if it is the first and the kernel refuses it", async () => {
+    world.refuses = true;
+    expect(await refusal(world.devices.networks.set("lan0", { exit: "amsterdam" }))).toContain(
+      "kernel_refused",
+    );
+    world.refuses = false;
+    expect(world.kept).toBeNull();
+    await world.start(HOME);
+    expect(world.networks).toEqual(["lan0 main"]);
+  });
+
   test("is kept while it is gone, and no other interface inherits it", async () => {
     await world.see(HOME, GUESTS);
     await world.devices.networks.set("eth0.20", {
