@@ -1,12 +1,11 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import fc from "fast-check";
+import { SEED } from "../chance.ts";
 import { runs, sampled } from "../fast.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { BINARY, Client } from "./client.ts";
 import { type Observed, outcomeOf } from "./order.ts";
 
-/** Each run is different; FUZZ_SEED=… repeats one, as far as timing allows. */
-const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 const CLIENTS = 50;
 const DURATION_MS = runs(15_000);
 const TIMEOUT_MS = 240_000;
@@ -64,7 +63,7 @@ class Records {
 }
 
 sampled.test(
-  `fifty clients at once: every answer fits some order, nothing hangs, the end is right (FUZZ_SEED=${SEED})`,
+  `fifty clients at once: every answer fits some order, nothing hangs, the end is right (PORTCULLIS_TEST_SEED=${SEED})`,
   async () => {
     const records = new Records();
     const until = performance.now() + DURATION_MS;

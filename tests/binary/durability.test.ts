@@ -14,11 +14,11 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { CUSTOM_EXAMPLE } from "../../src/http/own-servers.ts";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
+import { SEED } from "../chance.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { until } from "../rig/tools/until.ts";
 import { BINARY, Client } from "./client.ts";
 
-const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 /** Network namespaces and many starts of the service on a busy machine. */
 const TIMEOUT_MS = 240_000;
 setDefaultTimeout(TIMEOUT_MS);
@@ -72,7 +72,7 @@ async function expectKillSwitch(): Promise<void> {
   expect(await fresh().ask("GET", "/health")).toEqual({ status: 200, body: "healthy" });
 }
 
-test(`what was answered with success is there after SIGKILL (FUZZ_SEED=${SEED})`, async () => {
+test(`what was answered with success is there after SIGKILL (PORTCULLIS_TEST_SEED=${SEED})`, async () => {
   const kept = new Set<string>();
   let provider = "managed";
   for (const [round, count] of fc

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect } from "bun:test";
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
+import { SEED } from "../chance.ts";
 import { runs, sampled } from "../fast.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { BINARY, Client } from "./client.ts";
 import { beginnings, bytes, nameOf, type Shot, shots } from "./shots.ts";
 
-/** Each run is different; FUZZ_SEED=… repeats one. */
-const SEED = Number(process.env.FUZZ_SEED ?? Date.now() % 1_000_000_000);
 const CLIENTS = runs(200);
 const SHOTS_EACH = 6;
 const HALF_OPEN = runs(300);
@@ -50,7 +49,7 @@ function usage(): Usage {
 }
 
 sampled.test(
-  `whatever hundreds of clients send, the gateway lives, answers as documented and keeps its state (FUZZ_SEED=${SEED})`,
+  `whatever hundreds of clients send, the gateway lives, answers as documented and keeps its state (PORTCULLIS_TEST_SEED=${SEED})`,
   async () => {
     const watch = watchHealth();
     const open = fc.sample(beginnings, { numRuns: HALF_OPEN, seed: SEED }).map(half);

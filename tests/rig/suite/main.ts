@@ -48,6 +48,7 @@ if (process.getuid?.() !== 0) {
   if (refusal !== null) [lacks.permission, why] = ["namespaces", refusal];
 }
 process.env.PORTCULLIS_TEST_LACKS = lacks.permission;
+process.env.PORTCULLIS_TEST_SEED ??= `${Date.now() % 1_000_000_000}`;
 
 const omitted = isFast ? [] : leftOut(lacks).filter((file) => filesOf(part).includes(file));
 const results = isFast ? await runAll([fastTests(), ...sourceChecks(true)], tell) : await everything();
