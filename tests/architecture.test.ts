@@ -6,6 +6,7 @@ import { foreignAssignments, lateReferences, longFunctions } from "./parsed.ts";
 
 const SRC = join(import.meta.dir, "../src");
 const RIG = join(import.meta.dir, "rig");
+const LAB = join(import.meta.dir, "lab");
 
 /**
  * The rooms of `src/`, in order: each may import those before it, and none after it. CONTRIBUTING shows this list. A
@@ -146,6 +147,26 @@ test("no folder of the rig imports one that comes after it, and no two files imp
   );
   expect(wrong).toEqual([]);
   expect(circlesIn(inner.map(({ file, target }) => [file, target] as const))).toEqual([]);
+});
+
+/**
+ * What a lab may import of the rig: what labs are made of, and in a folder with the name of one of the rig's, that and what
+ * comes before it.
+ */
+function labMayImport(file: string, room: string): boolean {
+  const last = Math.max(RIG_ROOMS.indexOf(dirname(file)), RIG_ROOMS.indexOf("home"));
+  return RIG_ROOMS.indexOf(room) <= last;
+}
+
+test("a lab imports what labs are made of, and of the rest of the rig what it tests; and no two labs import each other", async () => {
+  const near = nearIn(LAB, importsIn(await textsIn(LAB)));
+  const ofRig = near.flatMap(({ file, target }) => {
+    const [, room] = /^\.\.\/rig\/([^/]+)\//.exec(target) ?? [];
+    return room === undefined ? [] : [{ file, room }];
+  });
+  expect(ofRig.length).toBeGreaterThan(100);
+  expect(ofRig.filter(({ file, room }) => !labMayImport(file, room))).toEqual([]);
+  expect(circlesIn(near.map(({ file, target }) => [file, target] as const))).toEqual([]);
 });
 
 test("until the kill switch is under way, a start loads no library that it does not need", () => {

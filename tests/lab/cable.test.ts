@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { LAN_TABLE } from "../../src/network/slot.ts";
 import { INTERNET, LAN, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
-import { place } from "../rig/leaks/intruder.ts";
 import { inject } from "../rig/tools/injector.ts";
+import { place } from "../rig/tools/intruder.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import {
   type Body,

@@ -4,14 +4,14 @@ import { RESOLVER_PORT } from "../../src/dns/asker-ports.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
-import { place } from "../rig/leaks/intruder.ts";
-import { askerIn, questions } from "../rig/leaks/questions.ts";
 import { Website } from "../rig/peers/website.ts";
 import { inject } from "../rig/tools/injector.ts";
+import { place } from "../rig/tools/intruder.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { LanDevice } from "../rig/tools/lan-device.ts";
 import { datagramFrame } from "../rig/tools/packet.ts";
 import { type Outcome, Probe } from "../rig/tools/probe.ts";
+import { askerIn, questions } from "../rig/tools/question.ts";
 import { until } from "../rig/tools/until.ts";
 import { Wiretap } from "../rig/tools/wiretap.ts";
 

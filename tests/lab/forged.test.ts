@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { INTERNET, LAN, TUNNEL, UPLINK } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
-import { place } from "../rig/leaks/intruder.ts";
 import { FORGED, FORGERIES, Forger, HOME_ADDRESSES, RACED } from "../rig/peers/forged-answers.ts";
 import { inject } from "../rig/tools/injector.ts";
+import { place } from "../rig/tools/intruder.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { datagramFrame } from "../rig/tools/packet.ts";
 import { askGateway } from "../rig/tools/question.ts";

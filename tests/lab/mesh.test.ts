@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect } from "bun:test";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { MESH, Mesh } from "../rig/home/mesh.ts";
-import { askerIn, questions } from "../rig/leaks/questions.ts";
 import { Website } from "../rig/peers/website.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { Probe } from "../rig/tools/probe.ts";
+import { askerIn, questions } from "../rig/tools/question.ts";
 import type { Sniffer } from "../rig/tools/sniffer.ts";
 import { until } from "../rig/tools/until.ts";
 

@@ -3,8 +3,8 @@ import type { Check } from "../../src/checks/schema.ts";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { advertisementPacket } from "../network/advertisement.ts";
-import { place, reachFlow, reachTunnelAddress } from "../rig/leaks/intruder.ts";
 import { inject } from "../rig/tools/injector.ts";
+import { place, reachFlow, reachTunnelAddress } from "../rig/tools/intruder.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { until } from "../rig/tools/until.ts";
 

@@ -3,9 +3,9 @@ import { decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
-import { askerIn, questions } from "../rig/leaks/questions.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { type Outcome, Probe, type Target } from "../rig/tools/probe.ts";
+import { askerIn, questions } from "../rig/tools/question.ts";
 import type { Sniffer } from "../rig/tools/sniffer.ts";
 import { until } from "../rig/tools/until.ts";
 

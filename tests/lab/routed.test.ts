@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
-import { askerIn, questions } from "../rig/leaks/questions.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { Probe } from "../rig/tools/probe.ts";
+import { askerIn, questions } from "../rig/tools/question.ts";
 import { until } from "../rig/tools/until.ts";
 import { Wiretap } from "../rig/tools/wiretap.ts";
 

@@ -11,8 +11,8 @@ import {
   VPN,
   VPN_PORT,
 } from "../../../src/sandbox/topology.ts";
-import { place } from "../../rig/leaks/intruder.ts";
 import { inject } from "../../rig/tools/injector.ts";
+import { place } from "../../rig/tools/intruder.ts";
 import { createLab, type Gateway, type Lab } from "../../rig/tools/lab.ts";
 import { Listener } from "../../rig/tools/listener.ts";
 import { datagramFrame } from "../../rig/tools/packet.ts";

@@ -1,6 +1,6 @@
 import { addressesOf } from "../../../src/sandbox/addresses.ts";
 import { LAN, UPLINK } from "../../../src/sandbox/topology.ts";
-import type { Side } from "../leaks/intruder.ts";
+import type { Side } from "../tools/intruder.ts";
 import type { Lab, Ran } from "../tools/lab.ts";
 import { until } from "../tools/until.ts";
 import type { Gateway } from "./gateway.ts";

@@ -1,8 +1,8 @@
 import { ROUTER, VPN_PORT } from "../../../src/sandbox/topology.ts";
-import { reachFlow } from "../leaks/intruder.ts";
-import { questions } from "../leaks/questions.ts";
 import { answersToStrangers } from "../leaks/strangers.ts";
+import { reachFlow } from "../tools/intruder.ts";
 import { Probe } from "../tools/probe.ts";
+import { questions } from "../tools/question.ts";
 import type { Event } from "./trial.ts";
 
 const TUNNEL_GOES = "ip link del $TUNNEL";

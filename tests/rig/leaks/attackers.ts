@@ -1,8 +1,6 @@
 import assert from "node:assert/strict";
 import { MAIN_SLOT, tableOf } from "../../../src/network/slot.ts";
 import { LAN } from "../../../src/sandbox/topology.ts";
-import { until } from "../tools/until.ts";
-import type { FreshScenario } from "./fresh.ts";
 import {
   askForAddress,
   reachFlow,
@@ -10,7 +8,9 @@ import {
   reachFromUplink,
   reachTunnelAddress,
   tunnelAddresses,
-} from "./intruder.ts";
+} from "../tools/intruder.ts";
+import { until } from "../tools/until.ts";
+import type { FreshScenario } from "./fresh.ts";
 import type { Scenario } from "./stage.ts";
 import { answersToStrangers, untranslatedCraft } from "./strangers.ts";
 

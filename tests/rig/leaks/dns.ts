@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { INTERNET, TUNNEL, VPN, VPN_PORT } from "../../../src/sandbox/topology.ts";
 import { type Outcome, Probe, type Target } from "../tools/probe.ts";
+import { askerIn, questions } from "../tools/question.ts";
 import { succeeds } from "./connections.ts";
-import { askerIn, questions, resolversFor } from "./questions.ts";
+import { resolversFor } from "./questions.ts";
 import type { Scenario, Stage } from "./stage.ts";
 import { UNLIMITED } from "./strangers.ts";
 

@@ -3,11 +3,12 @@ import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topolog
 import { Listener } from "../tools/listener.ts";
 import { portOf } from "../tools/marker.ts";
 import { type Outcome, Probe } from "../tools/probe.ts";
+import { askerIn, questions } from "../tools/question.ts";
 import { until } from "../tools/until.ts";
 import { succeeds } from "./connections.ts";
 import type { Exit } from "./devices.ts";
 import { DEAF } from "./dns.ts";
-import { askerIn, questions, resolversForDevice } from "./questions.ts";
+import { resolversForDevice } from "./questions.ts";
 import type { Scenario, Stage } from "./stage.ts";
 import { UNLIMITED } from "./strangers.ts";
 import { tunnelLink, tunnelProcesses } from "./tampering.ts";

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { ROUTER, VPN, VPN_PORT } from "../../../src/sandbox/topology.ts";
 import { inject } from "../tools/injector.ts";
+import { place } from "../tools/intruder.ts";
 import type { LanDevice } from "../tools/lan-device.ts";
 import { datagramFrame } from "../tools/packet.ts";
 import { until } from "../tools/until.ts";
-import { place } from "./intruder.ts";
 import { isServed, PORT, type RemotePhone, withPhones } from "./remote-phones.ts";
 import type { Scenario, Stage } from "./stage.ts";
 

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { INTERNET, LAN, ROUTER, TUNNEL, UPLINK } from "../../../src/sandbox/topology.ts";
 import { inject } from "../tools/injector.ts";
+import { place, type Side, tunnelAddresses } from "../tools/intruder.ts";
 import type { Lab } from "../tools/lab.ts";
 import { Listener } from "../tools/listener.ts";
 import { packetFrame } from "../tools/packet.ts";
 import { Probe } from "../tools/probe.ts";
 import { Wiretap } from "../tools/wiretap.ts";
 import { craftedBodies } from "./crafted.ts";
-import { place, type Side, tunnelAddresses } from "./intruder.ts";
 import type { Scenario, Stage } from "./stage.ts";
 
 /** Hosts of nobody's network here, with public and with private addresses. */

@@ -1,12 +1,12 @@
 import { expect } from "bun:test";
-import { commandIn } from "../../src/sandbox/namespace.ts";
-import { LAN, ROUTER, UPLINK } from "../../src/sandbox/topology.ts";
-import { LinuxHost } from "../../src/system/linux.ts";
-import { long, needsNamespaces } from "../fast.ts";
-import { EVENTS } from "../rig/gateways/events.ts";
-import { WG_QUICK } from "../rig/gateways/known.ts";
-import { PORTCULLIS } from "../rig/gateways/portcullis.ts";
-import { judged } from "../rig/gateways/trial.ts";
+import { commandIn } from "../../../src/sandbox/namespace.ts";
+import { LAN, ROUTER, UPLINK } from "../../../src/sandbox/topology.ts";
+import { LinuxHost } from "../../../src/system/linux.ts";
+import { long, needsNamespaces } from "../../fast.ts";
+import { EVENTS } from "../../rig/gateways/events.ts";
+import { WG_QUICK } from "../../rig/gateways/known.ts";
+import { PORTCULLIS } from "../../rig/gateways/portcullis.ts";
+import { judged } from "../../rig/gateways/trial.ts";
 
 needsNamespaces.test(
   "the judge sees a device's packets outside wg-quick's tunnel when its link is deleted, and none of Portcullis'",

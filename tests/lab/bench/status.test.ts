@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect } from "bun:test";
 import { join } from "node:path";
-import { long } from "../fast.ts";
-import { percentile } from "../rig/bench/measure.ts";
-import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
-import { until } from "../rig/tools/until.ts";
+import { long } from "../../fast.ts";
+import { percentile } from "../../rig/bench/measure.ts";
+import { createLab, type Gateway, type Lab } from "../../rig/tools/lab.ts";
+import { until } from "../../rig/tools/until.ts";
 
 const { test } = long("measurements");
 
@@ -26,7 +26,7 @@ describe("the status", () => {
     await until(async () => (await gateway.api("POST", "/api/connect", { server })).status === 200);
     const program = [
       process.execPath,
-      join(import.meta.dir, "../rig/tools/flush-race.ts"),
+      join(import.meta.dir, "../../rig/tools/flush-race.ts"),
       `${gateway.port}`,
       `${ROUNDS}`,
     ];

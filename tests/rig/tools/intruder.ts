@@ -1,10 +1,10 @@
 import { INTERNET, LAN, ROUTER, TUNNEL, UPLINK } from "../../../src/sandbox/topology.ts";
-import { inject } from "../tools/injector.ts";
-import type { Lab } from "../tools/lab.ts";
-import { Listener } from "../tools/listener.ts";
-import { arpRequest, type Datagram, datagramFrame } from "../tools/packet.ts";
-import { Probe } from "../tools/probe.ts";
-import { Wiretap } from "../tools/wiretap.ts";
+import { inject } from "./injector.ts";
+import type { Lab } from "./lab.ts";
+import { Listener } from "./listener.ts";
+import { arpRequest, type Datagram, datagramFrame } from "./packet.ts";
+import { Probe } from "./probe.ts";
+import { Wiretap } from "./wiretap.ts";
 
 /** Where programs listen for what should not come; below the ports that the kernel gives to other connections. */
 const PORT = 20_200;
