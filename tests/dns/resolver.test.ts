@@ -20,6 +20,7 @@ import { a, decoded, httpsReply, query, reply } from "./messages.ts";
 const TV = "02:00:00:00:00:20" as Mac;
 const A_RECORD = { type: 1, ttl: 60, data: Uint8Array.of(192, 0, 2, 9) };
 const PHONE = "02:00:00:00:00:21" as Mac;
+const CAMERA = "02:00:00:00:00:22" as Mac;
 
 const NETWORK = {
   addresses: ips("192.168.7.1", "198.51.100.9", "2001:db8:7::2"),
@@ -131,6 +132,24 @@ test("each question leaves by the exit of the traffic that follows, and its addr
   expect(await ask("www.example.com")).toBe("192.0.2.2");
   expect(world.asked).toHaveLength(2);
   expect(world.permitted).toHaveLength(2);
+});
+
+test("devices with a rule each for one name have each the answer of its own exit, from memory too", async () => {
+  const one = names("example.com");
+  const { world, ask } = resolverWith({
+    rules: [
+      { names: one, devices: [TV] },
+      { names: one, devices: [PHONE], exit: { to: "tunnel", name: "main" } },
+      { names: one, devices: [CAMERA], exit: { to: "blocked" } },
+    ],
+  });
+  for (let round = 0; round < 2; round += 1)
+    expect([
+      await ask("example.com"),
+      await ask("example.com", PHONE),
+      await ask("example.com", CAMERA),
+    ]).toEqual(["192.0.2.2", "192.0.2.1", "NXDOMAIN"]);
+  expect(world.asked).toEqual(["second example.com", "main example.com"]);
 });
 
 test("an address is led for its own time, however soon an alias of it ends", async () => {

@@ -24,6 +24,9 @@ const LOOK_MS = 120;
 const ARRIVED_WITHIN_MS = 3_000;
 const SERVED_KINDS: readonly Mark["kind"][] = ["udp4", "udp6", "tcp4", "tcp6", "dns4", "ping4", "ping6"];
 
+/** Where a device sends what it asks names for, if not where it sends the rest. */
+type DnsExit = { dns?: Exit };
+
 /** Packets of one mark that were seen in one place, from the start on. */
 export interface Sighting extends Mark {
   /** An exit, or, in words, none. */
@@ -47,7 +50,7 @@ export interface Served {
  */
 export class Devices {
   /** By device: the exit that it had in each epoch, and what it sent in it. */
-  private readonly exits = new Map<number, Exit[]>();
+  private readonly exits = new Map<number, { all: Exit; dns: Exit }[]>();
   private readonly sent = new Map<number, Turn["sent"][]>();
   /** What the sniffer has seen, and how many of its lines. */
   private readonly atRouter = new Map<string, Sighting>();
@@ -64,7 +67,7 @@ export class Devices {
     private readonly markers: readonly Marker[],
     private readonly servers: readonly Arrivals[],
   ) {
-    for (const [index, exit] of EXITS.entries()) this.exits.set(index + 1, [exit]);
+    for (const [index, exit] of EXITS.entries()) this.exits.set(index + 1, [{ all: exit, dns: exit }]);
   }
 
   /** Makes the second tunnel and gives the devices their exits; `leaks` are the sniffer's lines so far. */
@@ -115,18 +118,29 @@ export class Devices {
   }
 
   /** Makes a rule for what the device asks for by name. It is in force for addresses once the device has asked. */
-  ruleNames(device: number, names: readonly string[], exit: Exit): Promise<void> {
+  async ruleNames(device: number, names: readonly string[], exit: Exit): Promise<void> {
     const { mac } = this.numbered(device);
-    return ask(this.request, "POST", "/api/destinations", { names, devices: [mac], exit });
+    await ask(this.request, "POST", "/api/destinations", { names, devices: [mac], exit });
+  }
+
+  /** Makes a rule for these prefixes, of these devices or of all. Returns its id. */
+  async rulePrefixes(
+    prefixes: readonly string[],
+    exit: Exit,
+    devices: readonly number[] = [],
+  ): Promise<string> {
+    const macs = devices.map((device) => this.numbered(device).mac);
+    const body = { prefixes, devices: macs, exit };
+    return (await ask(this.request, "POST", "/api/destinations", body)).id;
   }
 
   /** What the device sends from now on counts for this exit, to which rules lead it. */
-  async areLed(device: number, exit: Exit): Promise<void> {
-    await this.next(device, exit);
+  async areLed(device: number, exit: Exit, dns: DnsExit = {}): Promise<void> {
+    await this.next(device, exit, dns);
   }
 
   /** Removes the rules; what the device sends after it returns counts for the exit that it has of its own. */
-  async forgetNames(device: number, exit: Exit): Promise<void> {
+  async forgetRules(device: number, exit: Exit): Promise<void> {
     await this.removeRules();
     await this.next(device, exit);
   }
@@ -143,13 +157,13 @@ export class Devices {
   }
 
   /** Leads the second tunnel to a server, its own by default, over the interface. */
-  lead(server = SECOND.server): Promise<void> {
-    return ask(this.request, "PUT", "/api/tunnels/second", { ...SECOND, server });
+  async lead(server = SECOND.server): Promise<void> {
+    await ask(this.request, "PUT", "/api/tunnels/second", { ...SECOND, server });
   }
 
   /** Ends the second tunnel; `restore` leads it back. */
-  disconnect(): Promise<void> {
-    return ask(this.request, "POST", "/api/tunnels/second/disconnect");
+  async disconnect(): Promise<void> {
+    await ask(this.request, "POST", "/api/tunnels/second/disconnect");
   }
 
   /** The second tunnel as the interface describes it, if there is one. */
@@ -165,7 +179,8 @@ export class Devices {
     const second = await this.second();
     if (second?.server !== SECOND.server || second.state === "disconnected") await this.lead();
     for (const [index, exit] of EXITS.entries()) {
-      if (this.exitOf(index + 1) === exit && !this.ordered.has(index + 1)) continue;
+      const { all, dns } = this.present(index + 1);
+      if (all === exit && dns === exit && !this.ordered.has(index + 1)) continue;
       if (exit === "direct") await allowDirect(this.gateway, "on");
       await this.assign(index + 1, exit);
     }
@@ -188,7 +203,12 @@ export class Devices {
 
   /** Begins a new epoch of each device, with the exit that it has, and returns the numbers. */
   async turn(): Promise<number[]> {
-    return Promise.all(this.all.map(({ number }) => this.next(number, this.exitOf(number))));
+    return Promise.all(
+      this.all.map(({ number }) => {
+        const { all, dns } = this.present(number);
+        return this.next(number, all, { dns });
+      }),
+    );
   }
 
   /** Sums up the epochs that are over for longer than a packet may be under way. */
@@ -216,16 +236,16 @@ export class Devices {
     const met = async () => {
       const sightings = await this.count();
       missing = this.all.flatMap(({ number }, index) => {
-        const exit = this.exitOf(number);
-        const seen = (kind: Mark["kind"]) =>
-          sightings.some(
-            (one) =>
-              one.device === number && one.epoch === epochs[index] && one.kind === kind && one.place === exit,
-          );
-        const unseen = exit === "blocked" ? [] : SERVED_KINDS.filter((kind) => !seen(kind));
+        const exits = this.present(number);
+        const own = sightings.filter((one) => one.device === number && one.epoch === epochs[index]);
+        const isMissing = (kind: Mark["kind"]) => {
+          const exit = exitFor(kind, exits);
+          return exit !== "blocked" && !own.some((one) => one.kind === kind && one.place === exit);
+        };
+        const unseen = SERVED_KINDS.filter(isMissing);
         return unseen.length === 0
           ? []
-          : [`device ${number} is not served by ${exit}: no ${unseen.join(", no ")}`];
+          : [`device ${number} is not served by ${exits.all}: no ${unseen.join(", no ")}`];
       });
       return missing.length === 0;
     };
@@ -275,9 +295,9 @@ export class Devices {
   }
 
   /** Whether it was seen where its device may be seen: at the exit of its epoch, or at the one it then moved to. */
-  isRight({ device, epoch, place }: Pick<Sighting, "device" | "epoch" | "place">): boolean {
-    const exits = this.exits.get(device) ?? [];
-    return exits[epoch] === place || exits[epoch + 1] === place;
+  isRight({ device, epoch, kind, place }: Mark & Pick<Sighting, "place">): boolean {
+    const exits = this.exits.get(device)?.slice(epoch, epoch + 2) ?? [];
+    return exits.some((each) => exitFor(kind, each) === place);
   }
 
   /** Whether a line of the sniffer's is a packet of a device that is direct, from the uplink's own address. */
@@ -304,7 +324,9 @@ export class Devices {
     return after
       .filter((one) => !one.isClear && !this.isRight(one) && one.packets > (then.get(keyOf(one)) ?? 0))
       .map(({ device, epoch, kind, place }) => {
-        const exits = this.exits.get(device)?.slice(epoch, epoch + 2) ?? [];
+        const exits = (this.exits.get(device)?.slice(epoch, epoch + 2) ?? []).map((each) =>
+          exitFor(kind, each),
+        );
         return `device ${device}, whose exit is ${[...new Set(exits)].join(", then ")}: ${kind} on ${place}`;
       });
   }
@@ -313,14 +335,18 @@ export class Devices {
     await Promise.all(this.markers.map((marker) => marker.stop()));
   }
 
-  private exitOf(device: number): Exit {
-    return this.exits.get(device)?.at(-1) ?? "blocked";
+  private present(device: number): { all: Exit; dns: Exit } {
+    return this.exits.get(device)?.at(-1) ?? { all: "blocked", dns: "blocked" };
   }
 
-  private async next(device: number, exit: Exit): Promise<number> {
+  private exitOf(device: number): Exit {
+    return this.present(device).all;
+  }
+
+  private async next(device: number, all: Exit, { dns = all }: DnsExit = {}): Promise<number> {
     // From before the marker's answer on, packets of the new epoch may be on their way.
     const exits = this.exits.get(device) ?? [];
-    exits.push(exit);
+    exits.push({ all, dns });
     const turn = await this.markers[device - 1]?.next();
     if (turn === undefined) throw new Error(`there is no device ${device}`);
     this.sent.set(device, [...(this.sent.get(device) ?? []), turn.sent]);
@@ -350,6 +376,10 @@ export class Devices {
   }
 }
 
+function exitFor(kind: Mark["kind"], { all, dns }: { all: Exit; dns: Exit }): Exit {
+  return kind.startsWith("dns") ? dns : all;
+}
+
 /** All that the gateway's uplink has in one scenario or another. */
 function uplinkAddresses({ sandbox }: Lab): string[] {
   const own =
@@ -364,9 +394,11 @@ async function allowDirect(gateway: Gateway, wanted: "on" | "off"): Promise<void
   if (code !== 0) throw new Error(`direct ${wanted}: ${stderr}`);
 }
 
-async function ask(request: Request, method: string, path: string, body?: unknown): Promise<void> {
+/** The body of an answer that has to be 200. */
+async function ask(request: Request, method: string, path: string, body?: unknown): Promise<Answer["body"]> {
   const answer = await request(method, path, body);
   if (answer.status !== 200) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
+  return answer.body;
 }
 
 /** One tunnel may have had two servers. */

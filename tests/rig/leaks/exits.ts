@@ -4,7 +4,9 @@ import { Listener } from "../tools/listener.ts";
 import { portOf } from "../tools/marker.ts";
 import { type Outcome, Probe } from "../tools/probe.ts";
 import { askerIn, questions } from "../tools/question.ts";
+import { Streamer } from "../tools/streamer.ts";
 import { until } from "../tools/until.ts";
+import { Wiretap } from "../tools/wiretap.ts";
 import { succeeds } from "./connections.ts";
 import type { Exit } from "./devices.ts";
 import { DEAF } from "./dns.ts";
@@ -146,6 +148,36 @@ export const DIRECT_SCENARIOS: readonly Scenario[] = [
     await listener.stop();
     await stage.served();
   }),
+  ofDirect(
+    "the operator withdraws the exit direct while a server goes on sending to its device",
+    async (stage) => {
+      const { internet, router } = stage.lab.namespaces;
+      const { namespace } = stage.devices.numbered(3);
+      await stage.devices.turn();
+      const port = portOf(3, stage.devices.epochOf(3));
+      const server = await Streamer.start(internet, port);
+      const arrived = async (where: string) => {
+        const tap = await Wiretap.start(where, "lan0", `udp src port ${port}`);
+        await stage.observe();
+        return (await tap.stop()).length;
+      };
+      if (stage.isWhole) await until(async () => (await arrived(namespace)) > 0);
+      await stage.devices.withdrawDirect();
+      if (stage.isWhole) assert.notEqual(await arrived(router), 0, "the server sends no more");
+      assert.equal(await arrived(namespace), 0, "what the server sends goes on to reach the device");
+      await server.stop();
+      await stage.served();
+    },
+  ),
+  ofDirect("the operator turns the kill switch off, and on again", async (stage) => {
+    // Without it, nothing is blocked.
+    await stage.devices.assign(2, "main");
+    for (const wanted of ["off", "on"]) {
+      assert.equal((await stage.gateway.operate("killswitch", wanted)).code, 0);
+      await stage.served();
+      await stage.sees(VPN.vpn1.v4);
+    }
+  }),
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
       name: `DNS of the direct device to every resolver while main is ${from}`,
@@ -155,8 +187,10 @@ export const DIRECT_SCENARIOS: readonly Scenario[] = [
       // Over UDP the names say whose they are; nobody else asks over TCP.
       allowed: (leak) => /^(192\.168\.(88\.2|77\.1)|fd88::2|fd77::1) > \S+ TCP \d+ > 53$/.test(leak),
       run: async (stage) => {
-        const { gateway6 } = stage.cards === 2 ? UPLINK : LAN;
-        await asked(stage, 3, [ROUTER.public4, gateway6], [INTERNET.dns4, INTERNET.dns6]);
+        const { gateway4, gateway6 } = stage.cards === 2 ? UPLINK : LAN;
+        // The gateway leaves its questions to the home router, which says who asks it.
+        const seenAs = [ROUTER.public4, gateway6, gateway4];
+        await asked(stage, 3, seenAs, [INTERNET.dns4, INTERNET.dns6, LAN.gateway4]);
       },
     }),
   ),

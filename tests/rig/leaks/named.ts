@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { encode, RECURSION_DESIRED } from "dns-packet";
 import { INTERNET, LAN } from "../../../src/sandbox/topology.ts";
 import { Probe } from "../tools/probe.ts";
+import { askGateway } from "../tools/question.ts";
 import type { Scenario, Stage } from "./stage.ts";
 
 const PAGE = `http://${INTERNET.host4}/`;
@@ -22,7 +23,7 @@ export const NAMED_SCENARIOS: readonly Scenario[] = [
       await stage.served();
       await stage.inside("nft", "flush", "ruleset");
       await stage.mended();
-      await stage.devices.forgetNames(1, "second");
+      await stage.devices.forgetRules(1, "second");
       await stage.served();
     },
   },
@@ -63,10 +64,36 @@ export const NAMED_SCENARIOS: readonly Scenario[] = [
     run: async (stage) => {
       await leadNames(stage, 2, "second");
       await stage.served();
-      await stage.devices.forgetNames(2, "blocked");
+      await stage.devices.forgetRules(2, "blocked");
       await stage.observe();
       const { namespace } = stage.devices.numbered(2);
       if (stage.isWhole) assert(await stage.lab.isRefused(namespace, PAGE), "the device is not refused");
+    },
+  },
+  {
+    name: "devices with a rule each for one name ask and leave by the exit of their own rule",
+    cards: [2, 1],
+    from: "connected",
+    run: async (stage) => {
+      await leadNames(stage, 1, "main");
+      await leadNames(stage, 2, "second");
+      // A direct device does not ask the gateway.
+      await stage.devices.assign(3, "main");
+      await stage.devices.ruleNames(3, [HOST], "blocked");
+      await stage.served();
+      if (!stage.isWhole) return;
+      const answers = stage.devices.all.map(({ namespace }) => askGateway(namespace, HOST));
+      assert.deepEqual(await Promise.all(answers), [[INTERNET.host4], [INTERNET.host4], ["NXDOMAIN"]]);
+    },
+  },
+  {
+    name: "a rule by name leads no device that has not asked the gateway for it",
+    cards: [2, 1],
+    from: "connected",
+    spares: [1, 3],
+    run: async (stage) => {
+      for (const device of [1, 2, 3]) await stage.devices.ruleNames(device, [HOST], "main");
+      await stage.served();
     },
   },
 ];

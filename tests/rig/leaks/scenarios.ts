@@ -1,6 +1,8 @@
 import { ATTACKER_SCENARIOS } from "./attackers.ts";
 import { BOOT_SCENARIOS, FLOWS_BEFORE_THE_SERVICE } from "./boot.ts";
 import { CHOOSING, CONNECTIONS } from "./connections.ts";
+import { DESTINATIONS } from "./destinations.ts";
+import { DEVICE_SETS } from "./device-sets.ts";
 import { DNS_SCENARIOS } from "./dns.ts";
 import { ENDPOINT_SCENARIOS } from "./endpoint.ts";
 import { DIRECT_SCENARIOS, EXIT_SCENARIOS } from "./exits.ts";
@@ -10,6 +12,8 @@ import { FORWARD_SCENARIOS } from "./forwards.ts";
 import type { FreshScenario } from "./fresh.ts";
 import { FURTHER_REMOTE_SCENARIOS } from "./further-remote.ts";
 import { LINK } from "./homes.ts";
+import { IMPOSTORS } from "./impostors.ts";
+import { LOST_EXITS } from "./lost-exits.ts";
 import { MESH } from "./mesh.ts";
 import { NAMED_SCENARIOS } from "./named.ts";
 import { NETWORKS } from "./networks.ts";
@@ -45,7 +49,11 @@ export const SCENARIOS: readonly Scenario[] = [
   ...EXIT_SCENARIOS,
   ...EXITS_IN_ORDER,
   ...DIRECT_SCENARIOS,
+  ...DEVICE_SETS,
+  ...IMPOSTORS,
+  ...LOST_EXITS,
   ...NAMED_SCENARIOS,
+  ...DESTINATIONS,
   ...FORWARD_SCENARIOS,
   ...REMOTE_SCENARIOS,
 ];
@@ -73,7 +81,9 @@ const OMITTED = [
   /^(the table is deleted|a table of another program|a public prefix appears|hosts with private addresses)/,
   /^a tunnel with both addresses|^DNS to every resolver while (switching|blocked)|^no ICMP redirect/,
   /^packets in the shape of DHCP|^a device that finds the gateway by a public IPv6 address/,
-  /^the (direct device is moved|operator withdraws)/,
+  /^the (direct device is moved|operator (withdraws|turns)|sets of devices|database)/,
+  /^who is not the direct device|^packets of the direct device|^devices with a rule each/,
+  /^the table is flushed, and rules come and go/,
   /^a rule by name leads|^a port is forwarded to a device, which is moved/,
   /^a device with several exits/,
 ];

@@ -95,20 +95,22 @@ export const TAMPERING: readonly Scenario[] = [
 
 /** The service itself restores both layers and the tunnel. */
 function tampering(name: string, from: Scenario["from"], tamper: (stage: Stage) => Promise<void>): Scenario {
-  const run = async (stage: Stage) => {
-    const { interface: base } = stage.lab.sandbox;
-    // For a moment a new tunnel exists next to the former one.
-    await until("the former tunnel ends", async () => {
-      const listing = await table(stage);
-      return !(listing.includes(`${base}0`) && listing.includes(`${base}1`));
-    });
-    const before = asOneTunnel(await table(stage), base);
-    await tamper(stage);
-    await stage.observe();
-    await until("the table is as it was", async () => asOneTunnel(await table(stage), base) === before);
-    await stage.mended();
-  };
-  return { name, cards: [2, 1], from, run };
+  return { name, cards: [2, 1], from, run: (stage) => repaired(stage, tamper) };
+}
+
+/** Returns once the service has restored what was tampered with; throws if it does not. */
+export async function repaired(stage: Stage, tamper: (stage: Stage) => Promise<void>): Promise<void> {
+  const { interface: base } = stage.lab.sandbox;
+  // For a moment a new tunnel exists next to the former one.
+  await until("the former tunnel ends", async () => {
+    const listing = await table(stage);
+    return !(listing.includes(`${base}0`) && listing.includes(`${base}1`));
+  });
+  const before = asOneTunnel(await table(stage), base);
+  await tamper(stage);
+  await stage.observe();
+  await until("the table is as it was", async () => asOneTunnel(await table(stage), base) === before);
+  await stage.mended();
 }
 
 async function until(claim: string, met: () => Promise<boolean>): Promise<void> {

@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
+import { COULD_NOT_CONNECT } from "../tools/lab.ts";
+import { until } from "../tools/until.ts";
 import type { Scenario, Stage } from "./stage.ts";
+import { UNLIMITED } from "./strangers.ts";
 
 /** A tunnel whose uplink was away is live again with its next packet; busy, somewhat later. */
 const BACK_WITHIN_MS = 60_000;
@@ -12,8 +15,11 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
     cards: [2, 1],
     from: "connected",
     run: async (stage) => {
+      await stage.inside("sysctl", "-qw", ...UNLIMITED);
       await stage.lab.unplug();
       await stage.observe();
+      // With one card the device's own cable is out as well.
+      if (stage.isWhole && stage.cards === 2) await directIsRefused(stage);
       await stage.lab.plug();
       await seeCarrier(stage);
       await tunnelIsBack(stage);
@@ -85,6 +91,15 @@ export const UPLINK_SCENARIOS: readonly Scenario[] = [
     }),
   ),
 ];
+
+/** At once, over IPv4 and IPv6. A page that was on its way when the cable came out never arrives. */
+async function directIsRefused(stage: Stage): Promise<void> {
+  const { namespace } = stage.devices.numbered(3);
+  for (const host of [INTERNET.host4, `[${INTERNET.host6}]`]) {
+    const argv = ["curl", "-gsf", "-m", "2", `http://${host}/`];
+    await until(async () => (await stage.lab.exec(namespace, argv)).code === COULD_NOT_CONNECT);
+  }
+}
 
 async function downAndUp(stage: Stage): Promise<void> {
   const { uplink } = stage.lab.sandbox;

@@ -22,26 +22,8 @@ const FIRST = namesOf("lab", ["leaks/leaks", "gateway/two-cards", "remote/phone"
 /** The labs whose devices, tunnels or services have something to do all the time. */
 const HEAVY = new Set(
   namesOf("lab", [
-    ...[
-      "leaks/leaks",
-      "leaks/further",
-      "leaks/fresh",
-      "moves",
-      "direct",
-      "gateway/one-card",
-      "gateway/two-cards",
-    ],
-    ...[
-      "exits",
-      "exits-in-order",
-      "pair",
-      "lost-exits",
-      "destinations",
-      "names",
-      "remote/phone",
-      "remote/phones",
-    ],
-    "supervision",
+    ...["leaks/leaks", "leaks/further", "leaks/fresh", "gateway/one-card", "gateway/two-cards", "pair"],
+    ...["remote/phone", "remote/phones", "supervision"],
   ]),
 );
 

@@ -26,7 +26,8 @@ import { until } from "./until.ts";
 /** Starting the service takes 0.3 s, and fifty times that if forty programs share two processors. */
 const HEALTHY_WITHIN_MS = 60_000;
 
-const COULD_NOT_CONNECT = 7;
+/** As curl(1) exits where a connection is refused. */
+export const COULD_NOT_CONNECT = 7;
 
 /** From this priority on, the routing rules are the kernel's: `main` and `default`. */
 const KERNELS_OWN = 32_766;

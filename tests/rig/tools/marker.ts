@@ -86,17 +86,6 @@ export function markOf(label: string): Omit<Mark, "kind"> | null {
   return epoch === undefined ? null : { device: Number(device), epoch: Number.parseInt(epoch, 36) };
 }
 
-/** The mark in a frame, in tcpdump's words; null without one. */
-export function markIn(line: string): Mark | null {
-  const [, ip = "", text, rest = ""] = /^(IP6?) \S+ > \S+\.(\d+): (.*)$/.exec(line) ?? [];
-  const family = ip === "IP6" ? 6 : 4;
-  const [, label = ""] = / TXT\? (\w+)\.whoami\.test\./.exec(rest) ?? [];
-  const named = markOf(label);
-  if (named !== null) return { ...named, kind: `dns${family}` };
-  const mark = markAt(Number(text));
-  return mark === null ? null : { ...mark, kind: `${rest.startsWith("Flags") ? "tcp" : "udp"}${family}` };
-}
-
 /** The mark in a frame, in the sniffer's words, and from which address it came; null without one. */
 export function markInLeak(line: string): (Mark & { from: string }) | null {
   const [, from = "", protocol = "", rest = ""] = /^(\S+) > \S+ (UDP|TCP|ICMP|ICMPv6) (.*)$/.exec(line) ?? [];

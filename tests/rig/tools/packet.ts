@@ -45,16 +45,19 @@ export function packetFrame(way: Way, body: Body): Uint8Array {
 }
 
 /** The same packet in two fragments, of which the first has so many bytes of its body. */
-export function fragmentFrames(way: Way, { protocol, bytes }: Body, first: number): Uint8Array[] {
+export function fragmentFrames(way: Way, { bytes, ...body }: Body, first: number): Uint8Array[] {
   const parts = [
     { bytes: bytes.subarray(0, first), fragment: { offset: 0, more: true } },
     { bytes: bytes.subarray(first), fragment: { offset: first, more: false } },
   ];
-  if (!way.to.includes(":")) return parts.map((part) => packetFrame(way, { protocol, ...part }));
+  if (!way.to.includes(":")) return parts.map((part) => packetFrame(way, { ...body, ...part }));
   return parts.map((part) => {
     const { offset, more } = part.fragment;
-    const header = [Uint8Array.of(protocol, 0), word(offset | Number(more)), word(0), word(FRAGMENT_ID)];
-    return packetFrame(way, { protocol: IPV6_FRAGMENT, bytes: Buffer.concat([...header, part.bytes]) });
+    const header = [Uint8Array.of(body.protocol, 0), word(offset | Number(more)), word(0), word(FRAGMENT_ID)];
+    return packetFrame(way, {
+      ...{ ...body, protocol: IPV6_FRAGMENT },
+      bytes: Buffer.concat([...header, part.bytes]),
+    });
   });
 }
 
