@@ -1,12 +1,9 @@
 import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
-import { RELAY_MARK } from "../../src/network/slot.ts";
 import { INTERNET, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { AMNEZIA_LINES, AMNEZIA_PORT, startAmnezia } from "../rig/peers/amnezia.ts";
-import { knock } from "../rig/tools/connection-attempt.ts";
 import { createLab, ENDPOINTS, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { Sniffer } from "../rig/tools/sniffer.ts";
-import { until } from "../rig/tools/until.ts";
 import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("the same tunnel inside another transport");
@@ -60,7 +57,6 @@ const status = async () => (await gateway.api("GET", "/api/status")).body;
 const connect = (name: string, transport?: string) =>
   gateway.api("POST", "/api/connect", { server: name, ...(transport !== undefined && { transport }) });
 const seenAs = () => lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4}/ip`);
-const inGateway = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
 
 async function dropped(): Promise<number> {
   const { stdout } = await lab.exec(lab.namespaces.router, ["nft", "list", "table", "inet", "hotel"]);
@@ -115,49 +111,6 @@ test(
     expect(others[5]).toBe(72 + 148);
     // A keepalive.
     expect(others[6]).toBe(9 + 32);
-  },
-  TEST_MS,
-);
-
-test(
-  "SIGKILL of the service lets nothing out, and after the restart the tunnel is back by itself",
-  async () => {
-    await connect("hidden");
-    const traffic = await lab.traffic(lab.namespaces.client);
-    await traffic.sends(50);
-    await gateway.kill("SIGKILL");
-    await traffic.sends(50);
-    expect(await seenAs()).toBeNull();
-    await gateway.start();
-    await until(async () => (await status()).connected);
-    expect(await status()).toMatchObject({ server: "hidden", transport: "amnezia" });
-    expect(await seenAs()).toBe(VPN.vpn1.v4);
-    await traffic.stop();
-  },
-  TEST_MS,
-);
-
-test(
-  "only the relay's own socket may send to the server",
-  async () => {
-    const { gateway: own, client, router } = lab.namespaces;
-    await connect("hidden");
-    const table = (await inGateway("nft", "list", "table", "inet", "portcullis")).stdout;
-    const accepts = table.split("\n").filter((line) => line.includes("dport") && line.includes(VPN.vpn1.v4));
-    expect(accepts).toEqual([
-      expect.stringContaining(`== 0x0000134d ip daddr ${VPN.vpn1.v4} udp dport ${AMNEZIA_PORT} accept`),
-    ]);
-    const to = { address: VPN.vpn1.v4, port: AMNEZIA_PORT, isUdp: true };
-    const filter = "udp and src portrange 20000-20099";
-    const tap = await Wiretap.start(router, "lan0", filter);
-    // Positive control: with the mark, which only root can set, the same packet is permitted.
-    expect(await knock(own, { ...to, sourcePort: 20_001, mark: RELAY_MARK })).toBe(true);
-    expect((await tap.stop()).length).toBeGreaterThan(0);
-    const quiet = await Wiretap.start(router, "lan0", filter);
-    await knock(own, { ...to, sourcePort: 20_002 });
-    await knock(own, { ...to, sourcePort: 20_003, uid: 65_534 });
-    await knock(client, { ...to, sourcePort: 20_004 });
-    expect(await quiet.stop()).toEqual([]);
   },
   TEST_MS,
 );

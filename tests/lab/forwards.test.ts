@@ -177,46 +177,6 @@ test(
 );
 
 test(
-  "the port moves with a switch, closes with the tunnel, and is open again after a restart of the service",
-  async () => {
-    await forwardBoth();
-    await gateway.ask("POST", "/api/connect", { server: "box-vpn-2" });
-    await until(async () => (await fromInternet("vpn2")).every((answer) => answer !== null));
-    expect(await fromInternet("vpn1")).toEqual(NOBODY);
-    await gateway.ask("POST", "/api/disconnect");
-    rings();
-    expect(await fromInternet("vpn2")).toEqual(NOBODY);
-    expect(rings()).toEqual([]);
-    await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
-    await until(async () => (await fromInternet("vpn1")).every((answer) => answer !== null));
-    await gateway.kill("SIGKILL");
-    expect(await fromInternet("vpn1")).toEqual(everyCall());
-    await gateway.start();
-    await until(async () => (await fromInternet("vpn1")).every((answer) => answer !== null));
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "the port moves with the device's exit: replies leave by the same tunnel, and by no other",
-  async () => {
-    await forwardBoth();
-    await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
-    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
-    rings();
-    expect(await fromInternet("vpn1")).toEqual(NOBODY);
-    await until(async () => (await fromInternet("vpn2")).every((answer) => answer !== null));
-    expect(await fromInternet("vpn1")).toEqual(NOBODY);
-    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "blocked" });
-    rings();
-    expect([await fromInternet("vpn1"), await fromInternet("vpn2"), rings()]).toEqual([NOBODY, NOBODY, []]);
-    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: null });
-    await until(async () => (await fromInternet("vpn1")).every((answer) => answer !== null));
-  },
-  TIMEOUT_MS,
-);
-
-test(
   "after a restart with an empty neighbour table, the kernel finds the device, and the port is open again",
   async () => {
     await forwardBoth();

@@ -134,42 +134,6 @@ test(
 );
 
 test(
-  "SIGKILL of the service lets nothing out, and after the restart the tunnel over TCP is back by itself",
-  () => comesBack("udp2tcp", NO_UDP),
-  TEST_MS,
-);
-
-test(
-  "the same with a tunnel by LWO, of which nobody on the way sees WireGuard's bytes",
-  async () => {
-    await comesBack("lwo", NO_WIREGUARD);
-    expect(await dropped()).toBe(0);
-    // Positive control.
-    const { status } = await connect("box-vpn-1", "plain");
-    expect(status).toBe(500);
-    expect(await dropped()).toBeGreaterThan(0);
-  },
-  TEST_MS,
-);
-
-async function comesBack(transport: string, rules: string): Promise<void> {
-  await hotel(rules);
-  await connect("box-vpn-1", transport);
-  const traffic = await lab.traffic(lab.namespaces.client);
-  await traffic.sends(50);
-  await gateway.kill("SIGKILL");
-  await traffic.sends(50);
-  expect(await seenAs()).toBeNull();
-  await gateway.start();
-  await until(async () => (await status()).connected);
-  expect(await status()).toMatchObject({ server: "box-vpn-1", transport });
-  expect(await seenAs()).toBe(VPN.vpn1.v4);
-  const { tunnels } = (await gateway.api("GET", "/api/tunnels")).body;
-  expect(tunnels[0]).toMatchObject({ wanted: "box-vpn-1", wanted_transport: transport });
-  await traffic.stop();
-}
-
-test(
   "where WireGuard is dropped by its bytes a server is reached by LWO, and in plain again on another uplink",
   async () => {
     await hotel(NO_WIREGUARD);

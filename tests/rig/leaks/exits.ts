@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
+import { generateKeyPair } from "../../../src/wireguard/key.ts";
 import { Listener } from "../tools/listener.ts";
 import { portOf } from "../tools/marker.ts";
 import { type Outcome, Probe } from "../tools/probe.ts";
@@ -28,18 +29,18 @@ const CIRCUIT: readonly Exit[] = [
 
 /** What happens to the second tunnel, to a device and to its exit, while all others carry traffic. */
 export const EXIT_SCENARIOS: readonly Scenario[] = [
-  ofSecond("the second tunnel is switched to another server and back", async (stage) => {
+  besideMain("the second tunnel is switched to another server and back", async (stage) => {
     for (const server of ["import-1", "second"]) {
       await stage.devices.lead(server);
       await stage.served();
     }
   }),
-  ofSecond("the second tunnel is disconnected, and connected again", async (stage) => {
+  besideMain("the second tunnel is disconnected, and connected again", async (stage) => {
     await stage.devices.disconnect();
     await refusedOnly(stage, 1);
     await stage.devices.lead();
   }),
-  ofSecond("the second tunnel is removed, and made again", async (stage) => {
+  besideMain("the second tunnel is removed, and made again", async (stage) => {
     assert.equal((await stage.request("/api/tunnels/second", undefined, "DELETE")).status, 400);
     await stage.devices.assign(1, "blocked");
     await succeeds(stage.request("/api/tunnels/second", undefined, "DELETE"));
@@ -47,17 +48,40 @@ export const EXIT_SCENARIOS: readonly Scenario[] = [
     await stage.devices.lead();
     await stage.devices.assign(1, "second");
   }),
-  ofSecond("the second tunnel's process is killed", async (stage) => {
+  besideMain(
+    "the second tunnel is led to a server with another key, and stays where it is",
+    async (stage) => {
+      const [{ customBody }] = stage.lab.sandbox.servers;
+      const [name, provider] = ["of another key", "custom"];
+      const body = { ...customBody, name, public_key: generateKeyPair().publicKey };
+      // It may be there from an earlier play.
+      await stage.request("/api/custom/add", body);
+      const led = await stage.request("/api/tunnels/second", { provider, server: name }, "PUT");
+      assert.equal(led.status, 500);
+      await stage.served();
+    },
+  ),
+  besideMain(
+    "the service ends, the second tunnel's link is deleted, and the service starts",
+    async (stage) => {
+      const link = await tunnelLink(stage, SECOND_SLOT);
+      await stage.gateway.kill("SIGTERM");
+      await stage.inside("ip", "link", "del", "dev", link);
+      await stage.gateway.start();
+      await stage.mended();
+    },
+  ),
+  besideMain("the second tunnel's process is killed", async (stage) => {
     for (const pid of await tunnelProcesses(stage, SECOND_SLOT)) process.kill(pid, "SIGKILL");
     await stage.observe();
     await stage.mended();
   }),
-  ofSecond("the second tunnel's link is deleted", async (stage) => {
+  besideMain("the second tunnel's link is deleted", async (stage) => {
     await stage.inside("ip", "link", "del", "dev", await tunnelLink(stage, SECOND_SLOT));
     await stage.observe();
     await stage.mended();
   }),
-  ofSecond("the second tunnel's server falls silent, and answers again", async (stage) => {
+  besideMain("the second tunnel's server falls silent, and answers again", async (stage) => {
     const { vpn2 } = stage.lab.namespaces;
     assert.equal((await stage.lab.exec(vpn2, ["nft", "-f", "-"], DEAF)).stderr, "");
     try {
@@ -70,7 +94,7 @@ export const EXIT_SCENARIOS: readonly Scenario[] = [
     }
     await stage.mended();
   }),
-  ofSecond("a device is moved from exit to exit", async (stage) => {
+  besideMain("a device is moved from exit to exit", async (stage) => {
     for (const exit of ["main", "blocked", "second", "blocked", "main", "second"] as const) {
       await stage.devices.assign(1, exit);
       await stage.served();
@@ -170,7 +194,9 @@ export const DIRECT_SCENARIOS: readonly Scenario[] = [
     },
   ),
   ofDirect("the operator turns the kill switch off, and on again", async (stage) => {
-    // Without it, nothing is blocked.
+    // Where a layer is missing, turning off the other one leaves nothing.
+    if (!stage.isWhole) return stage.observe();
+    // Without the kill switch, nothing is blocked.
     await stage.devices.assign(2, "main");
     for (const wanted of ["off", "on"]) {
       assert.equal((await stage.gateway.operate("killswitch", wanted)).code, 0);
@@ -202,6 +228,20 @@ function ofDirect(name: string, run: Scenario["run"]): Scenario {
 
 export function ofSecond(name: string, run: Scenario["run"]): Scenario {
   return { name, cards: [2, 1], from: "connected", spares: [3], run };
+}
+
+/** Of what the LAN client sends by main meanwhile, nothing is lost. */
+function besideMain(name: string, run: Scenario["run"]): Scenario {
+  return ofSecond(name, async (stage) => {
+    const traffic = await stage.lab.traffic(stage.lab.namespaces.client, { kinds: ["udp", "udp6", "flow"] });
+    await traffic.sends(ENOUGH);
+    await run(stage);
+    await traffic.sends(ENOUGH);
+    const report = await traffic.stop();
+    if (!stage.isWhole) return;
+    for (const [kind, { lost, refused }] of Object.entries(report))
+      assert.deepEqual([kind, lost, refused], [kind, [], 0]);
+  });
 }
 
 /** The device is refused at once, and main goes on. Needs both layers. */

@@ -57,6 +57,10 @@ async function play(stage: Stage, bell: Doorbell, probe: Probe): Promise<void> {
     else await stage.observe();
   }
   await isAnswered("vpn2");
+  await stage.gateway.kill("SIGKILL");
+  await isAnswered("vpn2");
+  await stage.gateway.start();
+  await isAnswered("vpn2");
   await stage.devices.disconnect();
   await isSilent(stage, bell);
   await stage.devices.lead("import-1");

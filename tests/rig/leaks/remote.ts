@@ -71,16 +71,22 @@ export const REMOTE_SCENARIOS: readonly Scenario[] = [
     },
   ),
   withPhones(
-    "a remote phone, while the firewall is flushed and its interface is deleted",
+    "a remote phone, while the firewall is flushed, and its interface is deleted and loses its addresses",
     ["second"],
     async (stage, phones) => {
       const [phone] = phones as [RemotePhone];
       await stage.inside("nft", "flush", "ruleset");
       await phone.traffic.sends(50);
       await isServed(stage, phone, VPN.vpn2.v4);
-      await stage.inside("ip", "link", "del", `${stage.lab.sandbox.interface}r`);
-      await phone.traffic.sends(50);
-      await isServed(stage, phone, VPN.vpn2.v4);
+      const link = `${stage.lab.sandbox.interface}r`;
+      for (const argv of [
+        ["ip", "link", "del", link],
+        ["ip", "address", "flush", "dev", link],
+      ]) {
+        await stage.inside(...argv);
+        await phone.traffic.sends(50);
+        await isServed(stage, phone, VPN.vpn2.v4);
+      }
     },
   ),
 ];

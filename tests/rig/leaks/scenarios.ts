@@ -74,7 +74,7 @@ const OMITTED = [
   /^a tunnel with an IPv. address alone/,
   /^DNS (over IPv4 in|to every resolver after|of the direct device)/,
   /^ARP for the tunnel's address/,
-  /^the second tunnel(.s process|.s server| is removed| is switched)/,
+  /^the second tunnel(.s process|.s server| is (removed|switched|led))|^the service ends/,
   /a rule by name (goes down|leads (to main|the blocked device))/,
   PHONES,
   /^(a failed switch to a server with|connect to a country of|packets of the old tunnel's connections at)/,
@@ -90,11 +90,6 @@ const OMITTED = [
 const isOmitted = ({ name }: Scenario) => OMITTED.some((words) => words.test(name));
 /** What the suite plays. `scripts/leaks` plays all. */
 export const SUITE_SCENARIOS: readonly Scenario[] = SCENARIOS.filter((each) => !isOmitted(each));
-/** What `scripts/test --long` plays besides; but phones have labs of their own. */
-export const OMITTED_SCENARIOS: readonly Scenario[] = SCENARIOS.filter(
-  (each) => isOmitted(each) && !PHONES.test(each.name),
-);
-
 /** What takes long; the report plays it after the others. */
 export const FURTHER_SCENARIOS: readonly Scenario[] = [
   ...FURTHER_REMOTE_SCENARIOS,
@@ -103,6 +98,13 @@ export const FURTHER_SCENARIOS: readonly Scenario[] = [
   ...TARGETS_IN_ORDER,
   PORT_SHADOW,
 ];
+
+/** What of phones no lab plays. */
+const WITHOUT_LAB = /^a remote phone(, | whose)|^a phone that is at home/;
+/** What `scripts/test --long` plays besides; but most of what phones do has labs of its own. */
+export const OMITTED_SCENARIOS: readonly Scenario[] = [...SCENARIOS, ...FURTHER_SCENARIOS].filter(
+  (each) => isOmitted(each) && (!PHONES.test(each.name) || WITHOUT_LAB.test(each.name)),
+);
 
 /** Everything that needs a lab of its own. */
 export const FRESH_SCENARIOS: readonly FreshScenario[] = [
