@@ -1,6 +1,11 @@
 import { expect, test } from "bun:test";
+import { readFileSync } from "node:fs";
+import { slow } from "../fast.ts";
 import { Importers } from "../rig/mutants/importers.ts";
 import { mutationsOf } from "../rig/mutants/mutations.ts";
+import { Trials } from "../rig/mutants/trials.ts";
+
+const MAX_TRIAL_MS = 120_000;
 
 test("a mutant is the text with one mistake: each condition, bound, row and statement has its own", () => {
   const text = `import { x } from "./x.ts";
@@ -39,4 +44,12 @@ test("the tests of a file's own room come first, then the nearest of those that 
   expect(importers.of("src/access/limiter.ts", new Set([own, others, "tests/docs.test.ts"]))).toEqual([
     others,
   ]);
+});
+
+slow.test("tests that load macros notice a mistake, and pass once it is taken back", async () => {
+  using trials = new Trials();
+  const outcome = (file: string, mistake: string) =>
+    trials.outcome(file, readFileSync(file, "utf8") + mistake, ["tests/http/pipeline.test.ts"], MAX_TRIAL_MS);
+  expect(await outcome("src/access/limiter.ts", "throw new Error();")).toBe("killed");
+  expect(await outcome("src/access/tokens.ts", "")).toBe("survived");
 });

@@ -37,7 +37,10 @@ const sample = sampleOf(files.flatMap(mutantsOf), values.seed, most);
 const importers = new Importers();
 const quick = new Set(fastFiles().map((file) => file.replace("./", "")));
 const survivors = new Set<Mutant>();
-using trials = new Trials();
+const trials = new Trials();
+// Also after Ctrl-C, or if a test fails without a mistake: a copy of the tree is large.
+process.once("exit", () => trials[Symbol.dispose]());
+process.once("SIGINT", () => process.exit(130));
 
 console.log(`seed ${values.seed}, ${sample.length} mutants`);
 await control();
