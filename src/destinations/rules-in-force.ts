@@ -24,41 +24,35 @@ const OWNER = "DESTINATIONS";
 
 /** The rules as the kernel and the database have them. */
 export class RulesInForce {
-  readonly decision: Decision<Matcher>;
+  readonly decision: Decision<readonly Rule[]>;
+  /** For looking them up. What it has found is no part of the decision. */
+  private latest: Matcher | null = null;
 
   constructor(private readonly deps: Deps) {
-    this.decision = new Decision({
+    this.decision = new Decision<readonly Rule[]>({
       store: deps.store,
-      read: () => new Matcher(this.saved()),
-      write: (_, { rules }) => DESTINATIONS.write(deps.store, rules),
-      parts: [
-        {
-          of: ({ rules }) => rules,
-          apply: ({ rules }) => this.apply(rules),
-          effect: (before, after) => effectOf(before.rules, after.rules),
-        },
-      ],
-      changed: ({ rules }) => deps.onChange(rules),
+      read: () => this.saved(),
+      write: (_, rules) => DESTINATIONS.write(deps.store, rules),
+      parts: [{ of: (rules) => rules, apply: (rules) => this.apply(rules), effect: effectOf }],
+      changed: deps.onChange,
     });
   }
 
   get matcher(): Matcher {
-    return this.decision.value;
+    if (this.latest?.rules !== this.all) this.latest = new Matcher(this.all);
+    return this.latest;
   }
 
   get all(): readonly Rule[] {
-    return this.matcher.rules;
+    return this.decision.value;
   }
 
   change(edit: (rules: readonly Rule[]) => readonly Rule[]): Promise<void> {
-    return this.decision.change(({ rules }) => new Matcher(inOrder(edit(rules))));
+    return this.decision.change((rules) => inOrder(edit(rules)));
   }
 
   remove(id: string, missing: Error): Promise<void> {
-    return this.decision.remove(({ rules }) => {
-      const others = without(rules, (rule) => rule.id === id);
-      return others && new Matcher(others);
-    }, missing);
+    return this.decision.remove((rules) => without(rules, (rule) => rule.id === id), missing);
   }
 
   /** Hands them to the kernel with the addresses that they have when it calls `begin`. */

@@ -173,6 +173,16 @@ test("the resolver is told of the first name, even if its rule only blocks and c
   expect([world.rules.length, told]).toEqual([1, 1]);
 });
 
+test("a rule that blocks and could not be saved may be put again, whatever was asked for meanwhile", async () => {
+  const world = new World();
+  const { id } = await world.destinations.add({ names: ["a.test"], exit: "amsterdam" });
+  world.isFull = true;
+  for (let times = 0; times < 2; times++) {
+    await expect(world.destinations.edit(id, { exit: "blocked" })).rejects.toThrow("The change is in force");
+    await world.learn("x.a.test", TV, ADDRESSES);
+  }
+});
+
 test("the removal of a rule that could not be saved may be repeated until it is", async () => {
   const world = new World();
   const { id } = await world.destinations.add({ names: ["a.test"], exit: "direct" });
