@@ -117,7 +117,10 @@ export class Devices {
         deps.alarm("quota_used", usedUp(id, quota, this.assignments.current));
         this.rows.touch(this.idsUnder(id));
       },
-      onRenewed: (id) => this.rows.touch(this.idsUnder(id)),
+      onRenewed: (id) => {
+        this.rows.touch(this.idsUnder(id));
+        this.touch(id);
+      },
     });
     this.limits = new Limits({
       ...deps,

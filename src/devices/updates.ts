@@ -13,7 +13,18 @@ const MAX_AT_ONCE = 50;
 
 /** The fields that listeners are told. They read the rest, such as whether a person chose the exit. */
 type Row = DeviceUpdate &
-  Pick<Device, "named" | "interface" | "network" | "exit_order" | "assigned" | "rate" | "quota" | LabelKey>;
+  Pick<
+    Device,
+    | "named"
+    | "interface"
+    | "network"
+    | "exit_order"
+    | "assigned"
+    | "rate"
+    | "quota"
+    | "network_used_up"
+    | LabelKey
+  >;
 type RowUpdate = Omit<Row, "quota"> & ReturnType<typeof quotaTold>;
 
 interface Deps {
@@ -101,6 +112,7 @@ export class Updates {
       ...(exit_order !== undefined && { exit_order }),
       ...(rate !== undefined && { rate }),
       ...quotaTold(quota),
+      ...(row.network_used_up && { network_used_up: true }),
       ...labelsOf(row),
     };
     if (Bun.deepEquals(this.told.get(id), told)) return;

@@ -139,6 +139,24 @@ test.each([
 });
 
 test.each([
+  ["networks/lan0", { type: "device_update", payload: expect.objectContaining({ id: TV }) }],
+  ["shared-quota", { type: "settings_update", payload: { changed: "settings" } }],
+])("open pages are told that a quota of %s begins again", async (path, message) => {
+  await hear(TV, "192.168.7.20");
+  expect((await put(`/api/${path}`, { quota: { megabytes: 3, every: "day" } })).status).toBe(200);
+  home.host.useQuotas(3_000_000);
+  await list();
+  await home.pass(1_000);
+  const listener = await listenTo(home.port);
+  home.host.setClock(home.host.now() + 86_400_000 - home.host.monotonic());
+  // A change looks at all quotas.
+  expect((await put(`/api/devices/${PHONE}`, { rate: { down: 1, up: 1 } })).status).toBe(200);
+  await home.pass(1_000);
+  expect(await listener.received(2)).toContainEqual(message);
+  listener.destroy();
+});
+
+test.each([
   ["rate", { down: 50, up: null }, { down: null, up: null }],
   ["quota", { megabytes: 3, every: "month", at_end: "told" }, { megabytes: 0, every: "month" }],
 ])("devices without a %s share one until it is null, and open pages are told", async (kind, value, wrong) => {
