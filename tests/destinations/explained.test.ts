@@ -118,3 +118,16 @@ test("what the resolver does with a name that no rule is for is told", async () 
   for (const name of ["ads.test", "shop.test"])
     expect((await destinations.explain(tv, name, isListed)).advice).toContain("all questions are refused");
 });
+
+test("whoever asks about a name of the home hears that no exit leads to it, and whether the gateway answers", async () => {
+  const world = new World();
+  const [tv = ""] = DEVICES;
+  await world.destinations.add({ names: ["a.test"], exit: "amsterdam" });
+  const explained = () => world.destinations.explain(tv, "nas.home.arpa");
+  expect(await explained()).toMatchObject({ rule: null, why: expect.stringContaining("now nobody does") });
+  world.resolves("on");
+  expect(await explained()).toMatchObject({
+    ...{ rule: null, by: null, exit: "main", open: true, advice: null },
+    why: "It is a name of the home, which the gateway answers itself. No exit leads to it.",
+  });
+});
