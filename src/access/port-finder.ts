@@ -4,7 +4,8 @@ import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
 import type { Texts } from "../base/saved.ts";
 import type { Settings } from "../base/settings.ts";
-import { offersOn } from "../network/dhcp.ts";
+import { DHCP_UNIT } from "../dhcp/files.ts";
+import { answeringLinks } from "../network/dhcp.ts";
 import { type HostNetwork, type Reading, readNetwork } from "../network/host-network.ts";
 import { type AskedPort, isOneCable, type PortRoles, portsIn, rolesFor } from "../network/ports.ts";
 import type { Host } from "../system/host.ts";
@@ -42,7 +43,10 @@ export class PortFinder {
   /** Whether a change was cut off, or is under way. */
   private isDue: boolean | null = null;
   private isChanging = false;
-  private pending: { roles: PortRoles; since: number } | null = null;
+  /** For what is plugged in: another cable is silent for as long again. */
+  private pending: { roles: PortRoles; plugged: readonly string[]; since: number } | null = null;
+  /** Whether the gateway's own DHCP server was told to make way. */
+  private hasMadeWay = false;
   private told = "";
 
   constructor(private readonly deps: Deps) {}
@@ -53,8 +57,10 @@ export class PortFinder {
    */
   async served(network: HostNetwork, reading: Reading): Promise<HostNetwork> {
     const { present } = this;
-    if (this.isFound || present === null || !this.mayChange) return network;
-    if (!isOneCable(present) || portsIn(reading).length < 2 || (await this.due())) return network;
+    if (this.isFound || present === null || !this.mayChange || portsIn(reading).length < 2) return network;
+    // The first look comes before any client, and a change may have been cut off.
+    this.isDue ??= await isSetupDue(this.deps.host, version);
+    if (!isOneCable(present)) return network;
     this.isHiding = true;
     return { ...network, lans: [] };
   }
@@ -73,6 +79,7 @@ export class PortFinder {
     const { host, log } = this.deps;
     while (!signal.aborted && this.present !== null && this.mayChange) {
       const wait = await this.step(root, look, signal).catch((error: unknown) => {
+        this.pending = null;
         log.warn(`the network ports could not be told apart: ${messageOf(error)}`);
         return TRY_AGAIN_MS;
       });
@@ -98,11 +105,6 @@ export class PortFinder {
     return uplink === null || lan.length === 0 ? null : { uplink, lans: lan };
   }
 
-  private async due(): Promise<boolean> {
-    this.isDue ??= await isSetupDue(this.deps.host, version);
-    return this.isDue;
-  }
-
   /** One look; returns how long to wait for the next. */
   private async step(
     root: Pick<RootCommands, "assignPorts" | "isChanging">,
@@ -112,24 +114,31 @@ export class PortFinder {
     const { host } = this.deps;
     const { present } = this;
     const ports = await this.asked(signal);
+    if (ports === null) this.pending = null;
     if (present === null || ports === null || signal.aborted) return 0;
     // Another one that comes later is a cable that is plugged in later.
     if (ports.length === 1) this.isFound = true;
-    if (ports.length < 2) return LOOK_EVERY_MS;
+    if (ports.length < 2) {
+      this.isDue = null;
+      return LOOK_EVERY_MS;
+    }
+    await this.makeWay(ports, present);
     this.isDue = await isSetupDue(host, version);
     const roles = rolesFor(ports, present.uplink);
     if (roles !== null && !this.isDue && Bun.deepEquals(roles, present)) {
       this.pending = null;
       this.tell(ports, present);
       await this.found(look);
-    } else if (this.isSettled(roles)) return this.change(root, roles, signal);
+    } else if (this.isSettled(roles, ports)) return this.change(root, roles, signal);
     return LOOK_EVERY_MS;
   }
 
-  private isSettled(roles: PortRoles | null): roles is PortRoles {
+  private isSettled(roles: PortRoles | null, ports: readonly AskedPort[]): roles is PortRoles {
     const now = this.deps.host.monotonic();
+    const plugged = ports.filter(({ hasCarrier }) => hasCarrier).map(({ name }) => name);
+    const { since = now, ...before } = this.pending ?? {};
     if (roles === null) this.pending = null;
-    else if (!Bun.deepEquals(roles, this.pending?.roles)) this.pending = { roles, since: now };
+    else this.pending = { roles, plugged, since: Bun.deepEquals({ roles, plugged }, before) ? since : now };
     return this.pending !== null && now - this.pending.since >= SETTLED_AFTER_MS;
   }
 
@@ -137,18 +146,29 @@ export class PortFinder {
   private async asked(signal: AbortSignal): Promise<AskedPort[] | null> {
     const { host } = this.deps;
     const reading = await readNetwork(host);
-    const own = reading.addresses.flatMap(({ addr_info }) => addr_info.map(({ local }) => local));
-    const answers = async (name: string) =>
-      // With a cable from one port to another, this machine's own server answers.
-      (await offersOn(host, name, signal)).some(({ server }) => !own.includes(server));
+    // With a cable from one port to another, this machine's own server answers.
+    const own = reading.addresses.flatMap(({ addr_info }) => addr_info.flatMap(({ local = [] }) => local));
     const ports = portsIn(reading);
-    const asked = await Promise.all(
-      ports.map(async (port) => ({
-        ...port,
-        answers: ports.length > 1 && port.hasCarrier && (await answers(port.name)),
-      })),
-    );
+    const plugged = ports.length > 1 ? ports.filter(({ hasCarrier }) => hasCarrier) : [];
+    const links = plugged.map(({ name }) => name);
+    const answering = await answeringLinks(host, links, own, signal);
+    const asked = ports.map((port) => ({ ...port, answers: answering.includes(port.name) }));
     return Bun.deepEquals(portsIn(await readNetwork(host)), ports) ? asked : null;
+  }
+
+  /**
+   * Two servers on one cable would lead the home's devices astray until the roles have changed. Ours starts again, and waits
+   * for as long as another one answers.
+   */
+  private async makeWay(ports: readonly AskedPort[], present: PortRoles): Promise<void> {
+    const isForeign = !isOneCable(present) && ports.some((p) => p.answers && present.lans.includes(p.name));
+    const isNew = isForeign && !this.hasMadeWay;
+    this.hasMadeWay = isForeign;
+    if (!isNew) return;
+    const { host, log } = this.deps;
+    await host
+      .run(["systemctl", "--no-block", "try-restart", DHCP_UNIT])
+      .catch((error: unknown) => log.warn(messageOf(error)));
   }
 
   private tell(ports: readonly AskedPort[], { uplink }: PortRoles): void {
@@ -175,6 +195,8 @@ export class PortFinder {
       do await host.sleep(CHANGING_LOOK_MS, signal);
       while (!signal.aborted && (await root.isChanging()));
     } finally {
+      // It may have begun, and failed half-way.
+      this.isDue = await isSetupDue(host, version).catch(() => true);
       this.isChanging = false;
     }
     if (!signal.aborted)

@@ -35,6 +35,7 @@ export async function assignPorts(roles: PortRoles): Promise<void> {
   );
   const taken = leased.filter((each) => !lans.includes(each.interface)).map(({ prefix }) => prefix);
   const owns = freeNetworks(lans.length, taken);
+  if (owns.length < lans.length) throw unable(`${taken.join(", ")} leaves no network for the LAN`);
   await apply(
     host,
     owns.map((own, at) => lanStep(lans[at] ?? "", own)),
@@ -52,6 +53,8 @@ async function assertPorts(host: Host, { uplink, lans }: PortRoles, ports: reado
   const unknown = [uplink, ...lans].find((name) => !ports.includes(name));
   if (unknown !== undefined)
     throw unable(`there is no network port ${unknown}; there are: ${ports.join(", ")}`);
+  const twice = lans.find((name, at) => lans.indexOf(name) !== at);
+  if (twice !== undefined) throw unable(`${twice} is named twice`);
   if (lans.includes(uplink) && lans.length > 1)
     throw unable(`${uplink} is the uplink: name other ports for the LAN, or this one alone for one cable`);
 }

@@ -1,5 +1,5 @@
 import { type Address, isPrivatePrefix, parseAddress, parsePrefix } from "../base/address.ts";
-import type { Host } from "../system/host.ts";
+import type { Host, LinkSocket } from "../system/host.ts";
 import { refused } from "./refusals.ts";
 
 /** What a DHCP server would give a device. */
@@ -40,6 +40,7 @@ const [DISCOVER, OFFER, REQUEST, ACK] = [1, 2, 3, 5];
 const OPTION = { pad: 0, routers: 3, resolvers: 6, type: 53, server: 54, wanted: 55, routes: 121, end: 255 };
 /** What Windows sent for classless routes before RFC 3442; many servers send both. */
 const MICROSOFT_ROUTES = 249;
+const KNOWN = new Set([...Object.values(OPTION), MICROSOFT_ROUTES]);
 
 /**
  * Asks the DHCP servers of a link what they would give this machine, and waits 5 s for the answers. Only a DISCOVER is
@@ -79,6 +80,32 @@ export async function offersOn(
   }
   if (found.size === 0 && replies > MAX_REPLIES) throw refused("dhcp_flood", { link });
   return [...found.values()];
+}
+
+/**
+ * The links with a DHCP server that is not this machine, and those on one cable with such a link, where this machine's own
+ * questions are heard: a server may know only one of its cards, or have no address left for the other. Throws as `offersOn`.
+ */
+export async function answeringLinks(
+  host: Parameters<typeof offersOn>[0],
+  links: readonly string[],
+  own: readonly string[],
+  signal?: AbortSignal,
+): Promise<string[]> {
+  const ears: LinkSocket[] = [];
+  try {
+    for (const link of links) ears.push(await host.listenOn(link, "dhcp requests"));
+    const offers = await Promise.all(links.map((link) => offersOn(host, link, signal)));
+    const answer = offers.map((all) => all.some(({ server }) => !own.includes(server)));
+    const heard = ears.map((ear) => (ear.received() ?? []).map(({ from }) => from));
+    const isBeside = (at: number, other: number) =>
+      at !== other && heard[at]?.includes(ears[other]?.mac ?? "") === true;
+    return links.filter((_, at) =>
+      answer.some((does, other) => does && (other === at || isBeside(at, other))),
+    );
+  } finally {
+    for (const ear of ears) ear.close();
+  }
 }
 
 /** An IPv4 packet with a DHCPDISCOVER, to all hosts of the link. */
@@ -137,20 +164,22 @@ function messageIn(packet: Uint8Array, kind: number): Buffer | null {
 
 /** By number. An option that comes several times is one in parts (RFC 3396). One that is cut off ends the list. */
 function optionsIn(bytes: Buffer): Map<number, Buffer> {
-  const options = new Map<number, Buffer>();
+  const parts = new Map<number, Buffer[]>();
   for (let at = 0; at < bytes.length; ) {
     const code = bytes[at] ?? OPTION.end;
     if (code === OPTION.end) break;
     const length = code === OPTION.pad ? -1 : bytes[at + 1];
     if (length === undefined || at + 2 + length > bytes.length) break;
-    if (length > 0)
-      options.set(
-        code,
-        Buffer.concat([options.get(code) ?? Buffer.alloc(0), bytes.subarray(at + 2, at + 2 + length)]),
-      );
+    if (length > 0 && KNOWN.has(code)) {
+      const part = bytes.subarray(at + 2, at + 2 + length);
+      const before = parts.get(code);
+      if (before === undefined) parts.set(code, [part]);
+      else before.push(part);
+    }
     at += 2 + length;
   }
-  return options;
+  // At the end: one that comes in hundreds of parts would be copied as often.
+  return new Map([...parts].map(([code, all]) => [code, Buffer.concat(all)]));
 }
 
 /** The addresses in a sequence, without those that no host can have. */

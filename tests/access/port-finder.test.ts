@@ -9,6 +9,7 @@ import { SETUP_NOTES, versionNote } from "../../src/system/setup.ts";
 import { cidrs } from "../fake/address.ts";
 import { FakeHost } from "../fake/host.ts";
 import { newLink } from "../fake/link.ts";
+import { OWN_MAC } from "../fake/listening.ts";
 import { offerPacket } from "../network/offer.ts";
 
 const MINUTE_MS = 60_000;
@@ -20,7 +21,7 @@ function flashed(plugs: string, present: PortRoles = { uplink: "eth0", lans: ["e
   host.patient = true;
   host.files.set(SETUP_NOTES.sysctlsBefore, "");
   host.files.set(SETUP_NOTES.version, versionNote(version));
-  let now = plugs;
+  let [now, isOneNetwork] = [plugs, false];
   const plug = (text: string) => {
     now = text;
     for (const [number, what] of [...text].entries())
@@ -28,6 +29,9 @@ function flashed(plugs: string, present: PortRoles = { uplink: "eth0", lans: ["e
   };
   plug(plugs);
   host.listening.onSent = (link, packet) => {
+    if (isOneNetwork)
+      for (const other of host.links.keys())
+        if (other !== link) host.listening.hear(other, "dhcp requests", { from: OWN_MAC, packet });
     if (now[Number(link.slice(3))] !== "r") return;
     const id = Buffer.from(packet).readUInt32BE(28 + 4);
     const offer = offerPacket({ id, server: "192.168.7.254", address: "192.168.7.30", options: {} });
@@ -44,7 +48,10 @@ function flashed(plugs: string, present: PortRoles = { uplink: "eth0", lans: ["e
   });
   let isChanging = true;
   const root = {
-    assignPorts: async (roles: PortRoles) => void assigned.push(roles),
+    assignPorts: async (roles: PortRoles) => {
+      assigned.push(roles);
+      host.files.delete(SETUP_NOTES.version);
+    },
     isChanging: async () => isChanging,
   };
   const ending = new AbortController();
@@ -58,6 +65,9 @@ function flashed(plugs: string, present: PortRoles = { uplink: "eth0", lans: ["e
     pass: (ms: number) => host.pass(ms),
     fail: () => {
       isChanging = false;
+    },
+    join: () => {
+      isOneNetwork = true;
     },
     lans: async () =>
       (await finder.served({ ...NO_NETWORK, lans: LANS }, await readNetwork(host))).lans.length,
@@ -84,6 +94,49 @@ test("a switch that holds back the second port for 30 s: one cable, and a senten
   await pass(2 * MINUTE_MS);
   expect([assigned, await lans(), looks()]).toEqual([[], 1, 1]);
   expect(told).toEqual([["ports_alike", { ports: "eth0, eth1", uplink: "eth0" }]]);
+  end();
+});
+
+test("both cables at a router that has an address for one card only: one cable, because each hears the other", async () => {
+  const { pass, join, assigned, told, lans, end } = flashed("rd");
+  join();
+  await pass(2 * MINUTE_MS);
+  expect([assigned, await lans()]).toEqual([[], 1]);
+  expect(told).toEqual([["ports_alike", { ports: "eth0, eth1", uplink: "eth0" }]]);
+  end();
+});
+
+test.each([
+  ["a third cable", (home: ReturnType<typeof flashed>) => home.plug("rdd")],
+  [
+    "a look that failed, as in a flood,",
+    async (home: ReturnType<typeof flashed>) => {
+      home.host.listening.closed.add("eth1");
+      await home.pass(10_000);
+      home.host.listening.closed.clear();
+    },
+  ],
+])("%s begins the 40 s again", async (_, happens) => {
+  const home = flashed("rd-");
+  await home.pass(35_000);
+  await happens(home);
+  await home.pass(30_000);
+  expect(home.assigned).toEqual([]);
+  await home.pass(MINUTE_MS);
+  expect(home.assigned).toEqual([{ uplink: "eth0", lans: ["eth1", "eth2"] }]);
+  home.end();
+});
+
+test("where another DHCP server answers on the LAN, as when cables change places, ours makes way at the first look", async () => {
+  const { host, pass, plug, assigned, end } = flashed("rd", { uplink: "eth0", lans: ["eth1"] });
+  const restarts = () => host.commands.filter((each) => each.endsWith("try-restart portcullis-dhcp.service"));
+  await pass(MINUTE_MS);
+  expect(restarts()).toEqual([]);
+  plug("dr");
+  await pass(25_000);
+  expect([restarts().length, assigned]).toEqual([1, []]);
+  await pass(MINUTE_MS);
+  expect([restarts().length, assigned]).toEqual([1, [{ uplink: "eth1", lans: ["eth0"] }]]);
   end();
 });
 
@@ -145,26 +198,38 @@ test("stored tokens that are damaged count as those of an owner", async () => {
   expect([home.assigned, await home.lans()]).toEqual([[], 1]);
 });
 
-test("nobody can claim the gateway while the roles change, or after a power cut in between; a change that failed is tried again", async () => {
-  const { host, pass, assigned, finder, fail, end } = flashed("rd");
+test("nobody can claim the gateway while the roles change, or once a change has failed half-way; it is tried again", async () => {
+  const { pass, assigned, finder, fail, end } = flashed("rd");
   expect(() => finder.assertQuiet()).not.toThrow();
   await pass(55_000);
   expect(assigned).toHaveLength(1);
   expect(() => finder.assertQuiet()).toThrow("another change is under way");
   fail();
   await pass(2_000);
-  expect(() => finder.assertQuiet()).not.toThrow();
+  expect(() => finder.assertQuiet()).toThrow("another change is under way");
   await pass(2 * MINUTE_MS);
   expect(assigned.length).toBeGreaterThan(1);
   end();
-  const cut = flashed("rd", { uplink: "eth0", lans: ["eth1"] });
-  cut.host.files.delete(SETUP_NOTES.version);
-  await cut.pass(10_000);
-  expect(() => cut.finder.assertQuiet()).toThrow("another change is under way");
-  await cut.pass(MINUTE_MS);
-  expect(cut.assigned).toEqual([{ uplink: "eth0", lans: ["eth1"] }]);
-  cut.end();
-  expect(host).toBeDefined();
+});
+
+test("after a power cut in between nobody can claim the gateway from its first look at the network on", async () => {
+  const { host, pass, lans, assigned, finder, end } = flashed("rd", { uplink: "eth0", lans: ["eth1"] });
+  host.files.delete(SETUP_NOTES.version);
+  await lans();
+  expect(() => finder.assertQuiet()).toThrow("another change is under way");
+  await pass(MINUTE_MS);
+  expect(assigned).toEqual([{ uplink: "eth0", lans: ["eth1"] }]);
+  host.files.set(SETUP_NOTES.version, versionNote(version));
+  await pass(2 * MINUTE_MS);
+  end();
+});
+
+test("after a power cut before the settings had changed, the only cable is not the LAN either", async () => {
+  const { host, lans, finder, end } = flashed("rd");
+  host.files.delete(SETUP_NOTES.version);
+  expect(await lans()).toBe(0);
+  expect(() => finder.assertQuiet()).toThrow("another change is under way");
+  end();
 });
 
 test("a machine with one port asks nobody, and serves its LAN at once", async () => {

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { chosenServerIn, discoverFrom, offersOn, replyIn } from "../../src/network/dhcp.ts";
+import { answeringLinks, chosenServerIn, discoverFrom, offersOn, replyIn } from "../../src/network/dhcp.ts";
 import { FakeHost } from "../fake/host.ts";
 import { OWN_MAC } from "../fake/listening.ts";
 import { offerPacket, requestPacket } from "./offer.ts";
@@ -50,6 +50,26 @@ test("a link without a server has no offers after five seconds", async () => {
   expect(host.listening.sent).toHaveLength(2);
   host.listening.closed.add("lan0");
   expect(offersOn(host, "lan0")).rejects.toThrow("there is no interface lan0");
+});
+
+test("a link on one cable with one that has a server counts as having it, and this machine's own server does not", async () => {
+  const host = new FakeHost();
+  const server = { lan0: PLAIN.server, lan3: "192.168.7.1" } as Record<string, string>;
+  host.listening.onSent = (link, packet) => {
+    const id = Buffer.from(packet).readUInt32BE(28 + 4);
+    const offer = offerPacket({ ...PLAIN, id, server: server[link] ?? "" });
+    if (server[link]) host.listening.hear(link, "dhcp replies", { from: ROUTER_MAC, packet: offer });
+    // A switch to which both lead.
+    if (link === "lan0") host.listening.hear("lan1", "dhcp requests", { from: OWN_MAC, packet });
+    host.listening.hear("lan2", "dhcp requests", { from: ROUTER_MAC, packet });
+  };
+  const links = ["lan0", "lan1", "lan2", "lan3"];
+  expect(await answeringLinks(host, links, ["192.168.7.1"])).toEqual(["lan0", "lan1"]);
+  expect(host.listening.count).toBe(0);
+  host.listening.closed.add("lan3");
+  expect(answeringLinks(host, links, [])).rejects.toThrow("there is no interface lan3");
+  await new Promise(setImmediate);
+  expect(host.listening.count).toBe(0);
 });
 
 test("of a hundred servers, sixteen are enough", async () => {
