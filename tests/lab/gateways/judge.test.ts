@@ -48,7 +48,7 @@ long("two gateways in a home of their own").test(
         "--disconnect",
         wgQuick("down"),
       ];
-      const script = `${import.meta.dir}/../rig/gateways/main.ts`;
+      const script = `${import.meta.dir}/../../rig/gateways/main.ts`;
       const table = await inside(judge, [process.execPath, script, ...options, "disconnect"]);
       return table
         .split("\n")
