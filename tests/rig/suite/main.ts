@@ -117,6 +117,8 @@ function report(all: readonly Result[], uncounted: number): void {
   // What failed comes last, where a reader looks first.
   for (const { job, failed, output } of all)
     if (failed > 0 && !job.isShown) console.log(withoutPassed(output));
+  if (sum("failed") > 0)
+    console.log(`To draw the same by chance again: PORTCULLIS_TEST_SEED=${process.env.PORTCULLIS_TEST_SEED}`);
   const skipped = sum("skipped") + uncounted;
   if (isFast)
     console.log(
