@@ -32,8 +32,8 @@ interface Deps {
 }
 
 /**
- * Finds out which port of a flashed gateway is the uplink, as long as it has no owner. From the claim on, whatever is
- * plugged in and whoever answers, the roles of the ports are root's to change.
+ * Finds out which port of a flashed gateway is the uplink, as long as it has no owner. After the claim, only root changes the
+ * roles of the ports: a server that answers later may be anybody's.
  */
 export class PortFinder {
   /** Whether the present roles are right for what is plugged in. */
@@ -52,8 +52,8 @@ export class PortFinder {
   constructor(private readonly deps: Deps) {}
 
   /**
-   * The network, without a LAN as long as the only cable may turn out to be one of two: until then nothing but DHCP leaves
-   * by any port, and nobody can claim the gateway.
+   * The network, without a LAN as long as the only cable may turn out to be one of two: until then only DHCP
+   * leaves, and neighbour discovery at the uplink, and nobody can claim the gateway.
    */
   async served(network: HostNetwork, reading: Reading): Promise<HostNetwork> {
     const { present } = this;

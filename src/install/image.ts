@@ -14,7 +14,7 @@ const CABLE = "eth0";
 
 /**
  * A machine that was never on: its service finds out whether there is a second cable, and which addresses the home router
- * gives it. Until then there is no LAN, and only DHCP passes the kill switch.
+ * gives it. Until then there is no LAN, and only DHCP and neighbour discovery pass the kill switch.
  */
 const NEVER_ON: Machine = {
   architecture: null,

@@ -13,14 +13,14 @@ import { messageOf } from "../base/errors.ts";
 import { refused } from "./refusals.ts";
 
 /** On a disk: /tmp may be memory, which a Pi has little of. */
-export const PLACE = "/var/tmp";
+export const TEMPORARY_FOLDER = "/var/tmp";
 /** No work takes this long. */
 const ABANDONED_AFTER_MS = 24 * 3_600_000;
 
 /** Gives the work a new folder that only this user can open, and removes the folder with its contents. */
 export async function inPrivateFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   removeAbandoned();
-  const folder = mkdtempSync(join(PLACE, `portcullis-${process.pid}-`));
+  const folder = mkdtempSync(join(TEMPORARY_FOLDER, `portcullis-${process.pid}-`));
   try {
     return await work(folder);
   } finally {
@@ -30,8 +30,8 @@ export async function inPrivateFolder<T>(work: (folder: string) => Promise<T>): 
 
 /** Removes what a power cut or SIGKILL has left. In this folder nobody can replace another user's folder (the sticky bit). */
 function removeAbandoned(): void {
-  for (const name of readdirSync(PLACE).filter((each) => /^portcullis-\d+-/.test(each))) {
-    const folder = join(PLACE, name);
+  for (const name of readdirSync(TEMPORARY_FOLDER).filter((each) => /^portcullis-\d+-/.test(each))) {
+    const folder = join(TEMPORARY_FOLDER, name);
     const found = lstatSync(folder, { throwIfNoEntry: false });
     if (!found?.isDirectory() || found.uid !== process.getuid?.()) continue;
     if (Date.now() - found.mtimeMs > ABANDONED_AFTER_MS) rmSync(folder, { recursive: true, force: true });

@@ -2,7 +2,7 @@ import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { CommandError } from "../base/errors.ts";
 import type { Host } from "../system/host.ts";
-import { PLACE } from "../system/private-folder.ts";
+import { TEMPORARY_FOLDER } from "../system/private-folder.ts";
 import { freeBytes } from "../system/resources.ts";
 import type { Running } from "./archive.ts";
 
@@ -24,11 +24,11 @@ export async function assertRoom(
 ): Promise<void> {
   const size = statSync(program, { throwIfNoEntry: false })?.size ?? 0;
   const own = dirname(program);
-  const isOne = size === 0 || statSync(own).dev === statSync(PLACE).dev;
+  const isOne = size === 0 || statSync(own).dev === statSync(TEMPORARY_FOLDER).dev;
   const needs = isOne
-    ? [{ folder: PLACE, bytes: TIMES[kind] * size }]
+    ? [{ folder: TEMPORARY_FOLDER, bytes: TIMES[kind] * size }]
     : [
-        { folder: PLACE, bytes: (TIMES[kind] - 1) * size },
+        { folder: TEMPORARY_FOLDER, bytes: (TIMES[kind] - 1) * size },
         { folder: own, bytes: size },
       ];
   for (const { folder, bytes } of needs) {
