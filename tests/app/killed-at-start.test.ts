@@ -45,7 +45,7 @@ class Machine {
 
   /** Starts the service, which is killed as soon as a part of this name has begun. */
   async start(killedAt: string | null = null): Promise<string[]> {
-    const process = parkedHost(this.host, {} as Scheduler, () => () => {});
+    const process = parkedHost(this.host, {} as Scheduler, () => () => () => {});
     process.isCalm = true;
     const settings = settingsFrom({ interface: "wg", logLevel: "error", stateDir: this.directory });
     this.parts = await partsOn(process.host, settings);

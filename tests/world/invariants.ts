@@ -40,6 +40,16 @@ export class Invariants {
     for (const kept of this.allKept) kept.refused();
   }
 
+  /** To be called when a change of the firewall begins; what it returns, before that takes effect. */
+  changeBegins(): () => void {
+    // A port opens once its server has opened it, beside whatever else is decided.
+    const forwardsChange = this.forwards.kept.begin();
+    return () => {
+      this.remember();
+      forwardsChange();
+    };
+  }
+
   /** To be called before each change of the firewall: what it opens has to be saved by then. */
   remember(): void {
     for (const kept of this.allKept) kept.remember();
@@ -128,9 +138,10 @@ export class Invariants {
     const own = exitsIn(table);
     this.exits = new Map(MACS.map((id) => [id, own.get(id) ?? defaultIn(table)]));
     return [...this.exits].flatMap(([id, exit]) => {
-      // What was direct and no longer is counts as closed.
-      if (exit === "blocked" || before.get(id) === exit || before.get(id) === "direct") return [];
+      if (exit === "blocked" || before.get(id) === exit) return [];
       const orders = this.kept.possible.map(({ orders }) => orders.get(id) ?? "");
+      // What was direct and no longer is counts as closed, also if the uplink was down.
+      if (before.get(id) === "direct" || (exit !== "direct" && orders[0] === "direct")) return [];
       if (exit === "direct" && this.kept.possible.every(({ isDirectAllowed }) => !isDirectAllowed))
         return [`${id} is direct, which is not allowed`];
       return orders.some((order) => order.split(",").includes(exit))

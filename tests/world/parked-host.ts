@@ -16,12 +16,12 @@ export interface ParkedHost {
 
 /**
  * Every asynchronous method of the machine waits for its turn twice: before its effect, and before whoever called it
- * learns of that. `beforeEffect` is called between the two, and what it returns once the effect has been.
+ * learns of that. `called` comes before both, what it returns between them, and what that returns after the effect.
  */
 export function parkedHost(
   machine: FakeHost,
   turns: Scheduler,
-  beforeEffect: (label: string) => () => void,
+  called: (label: string) => () => () => void,
 ): ParkedHost {
   let isAlive = true;
   const never = new Promise<never>(() => {});
@@ -36,8 +36,9 @@ export function parkedHost(
       // A real program looks at its input at once, and this one when its turn comes.
       const { stdin } = (given[1] ?? {}) as RunOptions;
       if (stdin instanceof Promise) stdin.catch(() => {});
+      const beforeEffect = called(label);
       await turn(label);
-      const afterEffect = beforeEffect(label);
+      const afterEffect = beforeEffect();
       try {
         return await method.apply(machine, given);
       } finally {

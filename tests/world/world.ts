@@ -92,7 +92,7 @@ export class World {
 
   /** A new process on the same machine and the same disk. Resolves once it could answer. */
   async start(): Promise<void> {
-    this.process = parkedHost(this.machine, this.turns, (label) => this.look(label));
+    this.process = parkedHost(this.machine, this.turns, (label) => this.called(label));
     this.isUp = false;
     const starting = this.begin();
     let failure: unknown = null;
@@ -284,16 +284,23 @@ export class World {
     this.judge();
   }
 
+  /** Follows a call from here to its effect. */
+  private called(label: string): () => () => void {
+    const takesEffect = FIREWALL_LABEL.test(label) && this.isUp ? this.invariants.changeBegins() : null;
+    return () => {
+      takesEffect?.();
+      return () => this.look();
+    };
+  }
+
   /** What is wrong is kept: whoever waits for the machine must not get an error of the test's. */
-  private look(effect = ""): () => void {
-    if (!this.isUp) return () => {};
-    if (FIREWALL_LABEL.test(effect)) this.invariants.remember();
-    return () => void this.faults.push(...this.invariants.faults());
+  private look(): void {
+    if (this.isUp) this.faults.push(...this.invariants.faults());
   }
 
   /** What holds at every moment. */
   private judge(): void {
-    this.look()();
+    this.look();
     for (const fault of this.faults) this.fail(fault);
   }
 
