@@ -245,7 +245,9 @@ async function redirected(port: number): Promise<string | null> {
   const { promise, resolve } = Promise.withResolvers<string | null>();
   const timer = setTimeout(() => resolve(null), PATIENCE_MS);
   const sent = query(NAME);
-  socket.on("message", async (message) => {
+  socket.on("message", async (message, { port: from }) => {
+    // Another test's resolver may answer, late, whoever had this port before.
+    if (from !== port) return;
     const isCut = (message.readUInt16BE(2) & 0x0200) !== 0;
     resolve(saidIn((isCut && (await overTcp(sent, port))) || message));
   });

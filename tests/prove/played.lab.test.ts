@@ -137,9 +137,10 @@ needsNamespaces.test(
 
 /** By a socket whose address has gone; it is told if a rule drops what it sends. */
 function answerFrom(far: string, own: string, port: number): string {
-  const address = (what: string) =>
-    `Bun.spawnSync(["ip", "address", "${what}", "${far}/128", "dev", "lo"], { stdout: "inherit", stderr: "inherit" });`;
-  return `${address("add")}
+  const address = (...how: string[]) =>
+    `Bun.spawnSync(${JSON.stringify(["ip", "address", ...how, `${far}/128`, "dev", "lo"])}, { stdout: "inherit", stderr: "inherit" });`;
+  // The kernel's look for another owner takes a moment, even though nobody else can have it there.
+  return `${address("add", "nodad")}
     const socket = await Bun.udpSocket({ hostname: "${far}", port: 9 });
     ${address("del")}
     try { socket.send("answer", ${port}, "${own}"); } catch {}
