@@ -6,7 +6,7 @@ import { SavedList, savedJson } from "../../src/base/saved.ts";
 import { DESTINATIONS } from "../../src/destinations/saved.ts";
 import { slow } from "../fast.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 const hexadecimal = (number: number) => (0x1000 + number).toString(16);
 const network = (group: number, number: number) =>

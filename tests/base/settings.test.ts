@@ -8,7 +8,7 @@ import { ownLinks } from "../../src/network/slot.ts";
 import { commandLine } from "../cli/program.ts";
 import { slow } from "../fast.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 test.each(["::", "0.0.0.0", "127.0.0.1", "fd00::1", "fe80::1%eth0", "localhost"])(
   "%s is an address to listen on",

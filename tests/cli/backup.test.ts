@@ -9,7 +9,7 @@ import { SERVER } from "../servers/example.ts";
 import { run } from "./program.ts";
 
 // Starting the program takes half a second, and ten times that on a busy machine.
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 const BACKUP = plain({
   created: "2026-01-02T03:04:05.006Z",

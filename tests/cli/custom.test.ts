@@ -9,7 +9,7 @@ import { Home } from "../http/home.ts";
 import { CONFIG, PRESHARED, PRIVATE, PUBLIC } from "../servers/example.ts";
 import { atTerminal, run } from "./program.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 let home: Home;
 let folder: string;

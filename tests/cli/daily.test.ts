@@ -5,7 +5,7 @@ import { Home } from "../http/home.ts";
 import { run } from "./program.ts";
 
 // Each command starts the program, and the machine may be busy.
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 let home: Home;
 beforeEach(async () => {

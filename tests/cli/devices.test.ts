@@ -3,7 +3,7 @@ import type { Mac } from "../../src/base/mac.ts";
 import { Home } from "../http/home.ts";
 import { atTerminal, run } from "./program.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 const TV = "02:00:00:00:00:20" as Mac;
 const PHONE = "02:00:00:00:00:30" as Mac;

@@ -6,7 +6,7 @@ import { needsNamespaces } from "../fast.ts";
 import { inDirectory } from "../tunnel/directory.ts";
 import { run } from "./program.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 const COMMANDS = [
   ["killswitch", "status"],

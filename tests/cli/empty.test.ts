@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Home } from "../http/home.ts";
 import { run } from "./program.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 let home: Home;
 beforeAll(async () => {

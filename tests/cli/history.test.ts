@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { Home } from "../http/home.ts";
 import { run } from "./program.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 const TV = "02:00:00:00:00:20";
 const MINUTE_MS = 60_000;

@@ -8,7 +8,7 @@ import { Home } from "../http/home.ts";
 import { ARCHIVES, CONFIG, joined, listedOften, zipOf } from "./archives.ts";
 import { run } from "./program.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 let home: Home;
 let folder: string;

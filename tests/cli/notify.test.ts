@@ -7,7 +7,7 @@ import { newDirectory } from "../tunnel/directory.ts";
 import { run } from "./program.ts";
 
 /** A start of the program on a busy machine. */
-const TIMEOUT_MS = 60_000;
+const TIMEOUT_MS = 240_000;
 setDefaultTimeout(TIMEOUT_MS);
 const stateDir = newDirectory();
 let results: TestResult[] = [];

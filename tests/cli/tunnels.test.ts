@@ -4,7 +4,7 @@ import { BODY } from "../servers/example.ts";
 import { run } from "./program.ts";
 
 // Each command starts the program, and the machine may be busy.
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 /** With keys of its own. */
 const OWN = {

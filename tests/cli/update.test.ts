@@ -9,7 +9,7 @@ import { makeCertificate } from "../system/certificate.ts";
 import { Workshop } from "../update/made.ts";
 import { programTrusting } from "../update/signed-program.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 let workshop: Workshop;
 let program: string[];

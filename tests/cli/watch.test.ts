@@ -3,7 +3,7 @@ import { Home } from "../http/home.ts";
 import { BODY } from "../servers/example.ts";
 import { atTerminal, commandLine } from "./program.ts";
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 let home: Home;
 beforeEach(async () => {

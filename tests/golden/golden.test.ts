@@ -12,7 +12,7 @@ const { test } = slow;
 // What clients, scripts, brokers and former versions rely on, of one home in which everything is used once. A change that
 // is not meant to be seen moves no file here.
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 const FILES = {
   "steps.txt": ({ steps }: PlayedHome) => `${steps.join("\n")}\n`,

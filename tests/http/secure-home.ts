@@ -9,7 +9,7 @@ import { type Answer, answerFrom, request } from "./wire.ts";
 const CERTIFICATE = await selfSigned({ names: ["localhost"], addresses: [ip("127.0.0.1")] }, Date.now());
 
 /** Each request has a TLS handshake of its own. */
-export const TIMEOUT_MS = 60_000;
+export const TIMEOUT_MS = 240_000;
 
 /** A home whose gateway serves HTTPS too. */
 export class SecureHome {

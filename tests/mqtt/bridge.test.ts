@@ -12,7 +12,7 @@ import { PASSWORD, Shown } from "./shown.ts";
 
 const { test } = slow;
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 const NARROW = {
   name: "narrow",

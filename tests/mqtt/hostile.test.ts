@@ -8,7 +8,7 @@ import { Shown } from "./shown.ts";
 
 const { test } = slow;
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 const MAIN = "portcullis/pi/tunnel/main/state";
 const COMMANDS = { mqttCommands: "on" };

@@ -9,7 +9,7 @@ import { Shown } from "./shown.ts";
 
 const { test } = slow;
 
-setDefaultTimeout(60_000);
+setDefaultTimeout(240_000);
 
 const CA = "/etc/ca.pem";
 let folder: string;
