@@ -79,7 +79,7 @@ function secondOf(parts: Needs): Part[] {
         tunnels.qualityChanged();
       },
     },
-    { name: "fair queues", reload: () => fairQueues.reload(), run: () => fairQueues.keep() },
+    { name: "fair queues", reload: () => fairQueues.reload(), run: (signal) => fairQueues.keep(signal) },
     { name: "account", reload: () => accounts.reload() },
     { name: "block lists", reload: () => blockLists.reload(), run: (signal) => blockLists.watch(signal) },
     { name: "DNS", run: (signal) => dns.watch(signal) },

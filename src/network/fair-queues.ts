@@ -1,6 +1,6 @@
+import { Decision } from "../base/decision.ts";
 import { messageOf } from "../base/errors.ts";
 import type { Log } from "../base/log.ts";
-import { Queue } from "../base/queue.ts";
 import { SavedChoice, type Texts } from "../base/saved.ts";
 import { LINE_BOUNDS } from "../shared/bounds.ts";
 import type { Host } from "../system/host.ts";
@@ -14,8 +14,8 @@ export interface Line {
 }
 
 interface Deps {
-  host: Pick<Host, "run">;
-  store: Texts;
+  host: Pick<Host, "run" | "sleep" | "monotonic">;
+  store: Texts & { atomically(work: () => void): void };
   log: Pick<Log, "warn">;
   /** Whether an interface is a tunnel's, present or not. */
   isTunnel: (link: string) => boolean;
@@ -67,16 +67,16 @@ export const LINE = new SavedChoice(
  * and serves one device after the other. Without them nothing is queued, and no program runs after the start.
  */
 export class FairQueues {
-  private current: Line | null | undefined;
   private links: Links = { lan: [], tunnels: [] };
   /** Another process may know other links. */
   private isKept = false;
   private isWaiting = false;
-  private readonly changes = new Queue();
+  private readonly decision: Decision<Line | null>;
   private readonly table: OwnTable<Line | null>;
 
   constructor(private readonly deps: Deps) {
-    this.table = new OwnTable(deps.log, {
+    const { log, store } = deps;
+    const table = new OwnTable<Line | null>(log, {
       name: "the queue of the line",
       fault: "the queues of the line could not be set",
       // Only what a link lacks is set.
@@ -84,12 +84,18 @@ export class FairQueues {
       list: async () => (await this.missing())?.missing.join() ?? null,
       isWhole: () => true,
     });
+    this.table = table;
+    this.decision = new Decision({
+      store,
+      read: () => lineIn(LINE.read(store)),
+      write: (_, line) => LINE.write(store, textOf(line)),
+      parts: [{ apply: (line) => table.load(line), effect: () => "neither" }],
+    });
   }
 
   /** Null unless people have said what it is. */
   get line(): Line | null {
-    if (this.current === undefined) this.current = lineIn(LINE.read(this.deps.store));
-    return this.current;
+    return this.decision.value;
   }
 
   /**
@@ -97,31 +103,22 @@ export class FairQueues {
    * changed.
    */
   set(line: Line | null): Promise<void> {
-    return this.changes.add(async () => {
-      const former = this.line;
-      try {
-        this.write(line);
-        await this.table.load(line);
-      } catch (error) {
-        // A restore may have brought others meanwhile.
-        if (this.line === line) this.write(former);
-        await this.table.attempt(() => this.apply(this.line));
-        throw error;
-      }
-    });
+    return this.decision.change(() => line);
   }
 
   /** To be called when the store may have other rates, as after a restore. */
-  reload(): void {
-    const had = this.line !== null;
-    this.current = undefined;
-    if (had || this.line !== null) this.update();
+  reload(): Promise<void> {
+    return this.table.attempt(() => this.decision.reload());
   }
 
-  /** Keeps the queues on the links that are there, from now on; a process that was killed may have left others. */
-  keep(): void {
+  /**
+   * Keeps the queues on the links that are there, from now on; a process that was killed may have left others. Until
+   * `signal` aborts, it saves what could not be saved.
+   */
+  keep(signal: AbortSignal): Promise<void> {
     this.isKept = true;
     this.update();
+    return this.decision.keepSaved(this.deps.host, signal);
   }
 
   /** The interfaces of the LAN. */
@@ -140,7 +137,7 @@ export class FairQueues {
 
   /** Another program may have changed the queues. */
   async check(): Promise<void> {
-    if (this.isKept && this.line !== null) await this.changes.add(() => this.table.check(this.line));
+    if (this.isKept && this.line !== null) await this.decision.between(() => this.table.check(this.line));
   }
 
   /** Which links lack their queue, of all; null while none is wanted. */
@@ -152,16 +149,11 @@ export class FairQueues {
     return { of: wanted.map(({ link }) => link), missing: missing.map(({ link }) => link) };
   }
 
-  private write(line: Line | null): void {
-    LINE.write(this.deps.store, textOf(line));
-    this.current = line;
-  }
-
   /** However many changes of the network come meanwhile, one update waits. */
   private update(): void {
     if (!this.isKept || this.isWaiting) return;
     this.isWaiting = true;
-    void this.changes.add(async () => {
+    void this.decision.between(async () => {
       this.isWaiting = false;
       await this.table.attempt(() => this.table.load(this.line));
     });

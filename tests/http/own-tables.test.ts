@@ -36,7 +36,7 @@ test("changes of which the kernel tells before they are checked are checked once
 test("when the kernel tells of a change, the service makes each of its tables and queues again", async () => {
   const { host, parts } = home;
   void parts.bounds.watch(stopping.signal);
-  parts.fairQueues.keep();
+  void parts.fairQueues.keep(stopping.signal);
   await home.send("PUT", "/api/settings", { line: { down: 90, up: 18 } });
   const rate = JSON.stringify({ rate: { down: 20, up: 5 } });
   expect((await home.send("PUT", "/api/devices/02:00:00:00:00:20", rate)).status).toBe(200);

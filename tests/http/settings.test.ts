@@ -114,7 +114,9 @@ test("the rates of the line are shared from then on, and one that is refused cha
 
 test("a tunnel that is up when the service starts keeps its queue", async () => {
   home = await Home.start();
-  home.parts.fairQueues.keep();
+  const ending = new AbortController();
+  const { signal } = ending;
+  void home.parts.fairQueues.keep(signal);
   await home.connect();
   await put({ line: { down: 90, up: 18 } });
   const link = carriedBy(home.parts.controller.state)?.link ?? "";
@@ -123,9 +125,10 @@ test("a tunnel that is up when the service starts keeps its queue", async () => 
   await home.parts.store.flushed();
   const next = await partsOn(home.host, home.parts.settings);
   await next.tunnels.start(next.catalogue);
-  next.fairQueues.keep();
+  void next.fairQueues.keep(signal);
   expect((await next.fairQueues.missing())?.of).toEqual(["lan0", link]);
   expect(home.host.tc.wordsOf(link)).toBe(queued);
+  ending.abort();
 });
 
 test("what is not given stays, and null is what root has set", async () => {

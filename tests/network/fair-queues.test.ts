@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from "bun:test";
+import { afterEach, beforeEach, expect, test } from "bun:test";
 import { FairQueues, LINE } from "../../src/network/fair-queues.ts";
 import { FakeHost } from "../fake/host.ts";
 import { newLink } from "../fake/link.ts";
@@ -10,20 +10,28 @@ let host: FakeHost;
 let texts: Map<string, string>;
 let warnings: string[];
 let queues: FairQueues;
+let ending: AbortController;
 beforeEach(() => {
+  ending = new AbortController();
   host = new FakeHost();
+  host.patient = true;
   texts = new Map();
   warnings = [];
   queues = another();
-  queues.keep();
+  void queues.keep(ending.signal);
   queues.lanIs(["lan0"]);
 });
+afterEach(() => ending.abort());
 
 /** Of another process with the same database. */
 function another(): FairQueues {
   return new FairQueues({
     host,
-    store: { read: (key) => texts.get(key) ?? null, write: (key, text) => void texts.set(key, text) },
+    store: {
+      read: (key) => texts.get(key) ?? null,
+      write: (key, text) => void texts.set(key, text),
+      atomically: (work) => work(),
+    },
     log: { warn: (line) => void warnings.push(line) },
     isTunnel: (link) => link === "wg0",
   });
@@ -36,6 +44,8 @@ function addTunnel(): void {
 
 const words = () => ["lan0", "up0", "wg0"].map((link) => host.tc.wordsOf(link));
 const ranTc = () => host.commands.filter((command) => command.startsWith("tc "));
+/** What could not be saved is tried again by then. */
+const SAVED_WITHIN_MS = 20_000;
 /** What was begun has ended by then. */
 const settled = () => Bun.sleep(20);
 
@@ -52,7 +62,7 @@ test("without rates nothing is queued, and no program runs after the start", asy
 test("a start without rates removes the queues that a killed service has left", async () => {
   await queues.set({ down: 100, up: 10 });
   texts.clear();
-  another().keep();
+  void another().keep(ending.signal);
   await settled();
   expect(words()).toEqual(["", "", ""]);
 });
@@ -100,7 +110,7 @@ test("the rates hold in the next process, which changes nothing before it keeps 
   next.lanIs(["lan0"]);
   await settled();
   expect(host.tc.wordsOf("wg0")).toBe(TUNNEL(1_250_000));
-  next.keep();
+  void next.keep(ending.signal);
   await settled();
   // It may not know its tunnels yet.
   expect(words()).toEqual([LAN(12_500_000), "", TUNNEL(1_250_000)]);
@@ -133,7 +143,7 @@ test.each([{ down: 50, up: 5 }, null])(
     host.holds = () => null;
     const next = another();
     next.lanIs(["lan0"]);
-    next.keep();
+    void next.keep(ending.signal);
     await settled();
     expect([next.line, host.tc.wordsOf("lan0")]).toEqual([line, line === null ? "" : LAN(6_250_000)]);
   },
@@ -172,6 +182,27 @@ test("what cannot be saved does not hold", async () => {
   };
   await expect(queues.set({ down: 50, up: 5 })).rejects.toThrow("the disk is full");
   expect([queues.line, words()]).toEqual([{ down: 100, up: 10 }, [LAN(12_500_000), "", ""]]);
+});
+
+test("what the kernel refuses while the disk is full is told so, and gone from the database once there is room", async () => {
+  await queues.set({ down: 100, up: 10 });
+  host.tc.take("lan0", "htb", "1:");
+  const write = texts.set.bind(texts);
+  let written = 0;
+  texts.set = (key, text) => {
+    if (written++ > 0) throw new Error("the disk is full");
+    return write(key, text);
+  };
+  await expect(queues.set({ down: 50, up: 5 })).rejects.toThrow(
+    "It is not in force, but the database still has it",
+  );
+  expect([queues.line, another().line]).toEqual([
+    { down: 100, up: 10 },
+    { down: 50, up: 5 },
+  ]);
+  texts.set = write;
+  await host.pass(SAVED_WITHIN_MS);
+  expect(another().line).toEqual({ down: 100, up: 10 });
 });
 
 test.each(["20 Mbit/s down, 0 up", "20000 Mbit/s down, 1 up", "020 Mbit/s down, 1 up", "fast"])(

@@ -35,6 +35,7 @@ class Kept {
     store: {
       read: (key: string) => this.texts.get(key) ?? null,
       write: (key: string, text: string) => void this.texts.set(key, text),
+      atomically: (work: () => void) => work(),
     },
     log: { info: () => {}, warn: (line: string) => void this.warnings.push(line) },
   };
@@ -60,7 +61,7 @@ class Kept {
     await this.limits.insideIs(["lan0"]);
     const rates = { own: new Map([[TV, { down: 20, up: 5 }]]), scheduled: new Map() };
     await this.limits.apply(rates, { own: new Map(), scheduled: new Map() });
-    this.queues.keep();
+    void this.queues.keep(signal);
     this.queues.lanIs(["lan0"]);
     await this.queues.set({ down: 100, up: 10 });
     await this.host.pass(0);
