@@ -72,18 +72,6 @@ async function serverKnows(key: string, addresses: string[]): Promise<void> {
   keys.push(key);
 }
 
-test("without an account connecting says what to type", async () => {
-  expect(await connect()).toMatchObject({
-    status: 400,
-    body: {
-      success: false,
-      error:
-        "server: this server needs a VPN account; type: sudo portcullis account login, or set --managed-key-file and --managed-address",
-    },
-  });
-  expect(provider.visits()).toEqual([]);
-}, 120_000);
-
 test("while everything is blocked the operator logs in, and nothing else leaves", async () => {
   const told = gateway.log().length;
   const sniffer = await lab.sniff();
@@ -180,21 +168,6 @@ test("logging out removes the device at the provider, and the account here at on
   ]);
   expect((await connect()).status).toBe(400);
   expect((await account("show")).error).toContain("there is no account here");
-}, 120_000);
-
-test("a wrong number is refused by the provider in one sentence", async () => {
-  expect(await logIn("0000 0000 0000 0000\n")).toEqual({
-    code: 1,
-    success: false,
-    error: "the provider does not know this account number; check it for typing errors",
-  });
-}, 120_000);
-
-test("without the provider the operator hears why", async () => {
-  await provider.stop();
-  const { code, error } = await logIn(NUMBER);
-  expect(code).toBe(1);
-  expect(error).toMatch(/^the request to internet\.test failed: /);
 }, 120_000);
 
 test("the log has neither the number nor a private key", async () => {

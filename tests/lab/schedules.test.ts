@@ -5,7 +5,6 @@ import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { Clock } from "../rig/tools/clock.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
-import { startStreams, streamed } from "../rig/tools/stream.ts";
 import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
@@ -16,10 +15,6 @@ const DONE_WITHIN_MS = 120_000;
 const MINUTE_S = 60;
 /** So many datagrams are enough for a loss to show. */
 const ENOUGH = 100;
-/** Mbit/s that a schedule allows, and what a device without a limit has at least. */
-const [SLOW, FREE] = [1, 4] as const;
-const STREAM_SECONDS = 4;
-const QUOTA_BYTES = 1_000_000;
 const PAGE = `http://${INTERNET.host4}/ip`;
 
 let lab: Lab;
@@ -32,7 +27,6 @@ beforeAll(async () => {
   gateway = await lab.startGateway({ ...clock.options, flags: ["--managed-list", listOf(lab)] });
   expect((await gateway.api("POST", "/api/connect", { server: "Sweden" })).status).toBe(200);
   await gateway.keep();
-  await startStreams(lab);
 }, TIMEOUT_MS);
 beforeEach(() => gateway.reset(), TIMEOUT_MS);
 afterAll(() => lab.close(), TIMEOUT_MS);
@@ -97,71 +91,6 @@ test(
     clock.advance(2 * MINUTE_S);
     await until(async () => (await lab.fetchFrom(client, PAGE)) !== null, DONE_WITHIN_MS);
     expect((await sniffer.stop()).leaks).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
-
-test.each([
-  ["a device is slower", (device: string) => ({ device, rate: { down: SLOW, up: null } })],
-  ["all others are slower together", () => ({ shared_rate: { down: SLOW, up: null } })],
-])(
-  "%s while a schedule says so, over a kill of the service too, and as before afterwards",
-  async (_, slower) => {
-    const { client } = lab.namespaces;
-    const rateOf = async () => {
-      const { bytes, ms } = await streamed(lab, client, "down", STREAM_SECONDS);
-      return (bytes * 8) / 1_000 / ms;
-    };
-    // Positive control.
-    expect(await rateOf()).toBeGreaterThan(FREE);
-    await gateway.hears(1);
-    const list = async () => (await gateway.api("GET", "/api/devices")).body;
-    const [at, ends] = [await timeIn(-1), await timeIn(2)];
-    await put("evening", { ...slower((await list()).devices[0].id), at, until: ends });
-    expect(await rateOf()).toBeLessThan(2 * SLOW);
-    await gateway.kill("SIGKILL");
-    expect(await rateOf()).toBeLessThan(2 * SLOW);
-    await gateway.start();
-    expect(await rateOf()).toBeLessThan(2 * SLOW);
-    expect((await schedules()).schedules).toMatchObject([{ name: "evening", active: true }]);
-    clock.advance(2 * MINUTE_S);
-    await until(async () => (await rateOf()) > FREE, DONE_WITHIN_MS);
-    const { devices, shared_rate } = await list();
-    expect([devices[0].rate, shared_rate]).toEqual([undefined, undefined]);
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "a device is blocked after a schedule's quota, over a kill of the service too, and has its own one again afterwards",
-  async () => {
-    const { client } = lab.namespaces;
-    const reaches = async () =>
-      (await lab.exec(client, ["ping", "-c", "1", "-W", "2", INTERNET.host4])).code === 0;
-    const carried = async () => (await streamed(lab, client, "down", STREAM_SECONDS)).bytes;
-    await gateway.hears(1);
-    const device = async () => (await gateway.api("GET", "/api/devices")).body.devices[0];
-    const { id } = await device();
-    const own = { megabytes: 1_000, every: "day", at_end: "blocked" };
-    await gateway.api("PUT", `/api/devices/${id}`, { quota: own });
-    // Positive control.
-    expect(await carried()).toBeGreaterThan(2 * QUOTA_BYTES);
-    const { used_bytes: before } = (await device()).quota;
-    const quota = { megabytes: 1, every: "day", at_end: "blocked" };
-    await put("school", { device: id, quota, at: await timeIn(-60), until: await timeIn(60) });
-    expect(await carried()).toBeLessThanOrEqual(QUOTA_BYTES);
-    expect(await reaches()).toBe(false);
-    expect((await device()).quota).toEqual({ ...quota, used_bytes: QUOTA_BYTES });
-    await gateway.kill("SIGKILL");
-    expect(await reaches()).toBe(false);
-    await gateway.start();
-    expect(await reaches()).toBe(false);
-    expect((await schedules()).schedules).toMatchObject([{ name: "school", active: true }]);
-    expect((await gateway.api("DELETE", "/api/schedules/school")).status).toBe(200);
-    expect(await reaches()).toBe(true);
-    const { used_bytes: after } = (await device()).quota;
-    expect(after).toBeGreaterThanOrEqual(before);
-    expect(after).toBeLessThan(before + QUOTA_BYTES);
   },
   TIMEOUT_MS,
 );

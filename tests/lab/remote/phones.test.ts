@@ -17,7 +17,6 @@ import {
   BELL,
   device,
   gateway,
-  give,
   home,
   idOf,
   invite,
@@ -144,41 +143,6 @@ test(
       expect([await phone.seenAs(), await other.seenAs()]).toEqual([VPN.vpn1.v4, VPN.vpn1.v4]);
     } finally {
       await gateway.operate("direct", "off");
-    }
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "through a tunnel: a phone calls the provider's server, the home's address stays hidden, and answers leave by the tunnel",
-  async () => {
-    const [inside = ""] = lab.sandbox.managedAddress.split(",")[0]?.split("/") ?? [];
-    const port = 51_413;
-    const rule = `iifname "wan0" udp dport ${port} dnat ip to ${inside}`;
-    const text = `table inet ports { chain in { type nat hook prerouting priority dstnat - 1\n${rule}\n}\n}\n`;
-    const { vpn1 } = lab.namespaces;
-    expect(await lab.exec(vpn1, ["nft", "-f", "-"], text)).toMatchObject({ code: 0, stderr: "" });
-    try {
-      const on = await gateway.operate("remote", "on", "--through", "main", "--port", `${port}`);
-      expect(on).toMatchObject({ code: 0, stderr: "" });
-      const [phone] = phones as [Phone, Phone];
-      const file = await invite(phone, "phone");
-      expect(file).toContain(`Endpoint = ${VPN.vpn1.v4}:${port}\n`);
-      // The same tunnel is its exit: it goes out by it again.
-      expect(await phone.seenAs()).toBe(VPN.vpn1.v4);
-      expect(await home(phone)).toBe(lab.namespaces.client);
-      await give("phone", "amsterdam");
-      expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
-      // A page that fills its packets.
-      const big = await phone.run(["ping", "-c", "1", "-W", "3", "-s", "1212", "-M", "do", LAN.client4]);
-      expect(big).toMatchObject({ code: 0 });
-      await ask("POST", "/api/disconnect");
-      expect(await Promise.all([phone.seenAs(), home(phone)])).toEqual([null, null]);
-      expect((await ask("GET", "/api/remote")).error).toBe("the main tunnel is not connected");
-      await ask("POST", "/api/connect", { server: "box-vpn-1" });
-      await until(async () => (await home(phone)) === lab.namespaces.client);
-    } finally {
-      await lab.exec(vpn1, ["nft", "delete", "table", "inet", "ports"]);
     }
   },
   TIMEOUT_MS,

@@ -89,9 +89,15 @@ test(
       const file = await invite(phone, "first", "main");
       expect(file).toContain(`Endpoint = ${VPN.vpn1.v4}:40001\n`);
       expect([await phone.seenAs(), await isHome(phone)]).toEqual([VPN.vpn1.v4, true]);
+      // A page that fills its packets.
+      const big = await phone.run(["ping", "-c", "1", "-W", "3", "-s", "1212", "-M", "do", LAN.client4]);
+      expect(big).toMatchObject({ code: 0 });
       provider.restart();
       await gateway.ask("POST", "/api/disconnect");
-      expect((await gateway.ask("GET", "/api/remote")).endpoint).toBeNull();
+      expect(await gateway.ask("GET", "/api/remote")).toMatchObject({
+        ...{ endpoint: null, error: "the main tunnel is not connected" },
+      });
+      expect([await phone.seenAs(), await isHome(phone)]).toEqual([null, false]);
       await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
       await until(async () => (await gateway.ask("GET", "/api/remote")).endpoint !== null);
       const { endpoint, error } = await gateway.ask("GET", "/api/remote");

@@ -1,6 +1,6 @@
 import { decode, encode, type Packet } from "dns-packet";
 import { commandIn } from "../../../src/sandbox/namespace.ts";
-import { INTERNET, LAN, ROUTER, TUNNEL } from "../../../src/sandbox/topology.ts";
+import { INTERNET, TUNNEL } from "../../../src/sandbox/topology.ts";
 import type { Lab } from "../tools/lab.ts";
 
 /** Where forged answers lead. Nobody is there. */
@@ -16,21 +16,11 @@ export const RACED = "raced";
 const RACED_MS = 3_300;
 
 /**
- * What is wrong with the answer that comes first. The first label of the question chooses it. `nothing` is the positive
- * control: that answer is believed.
+ * From where the answer comes that is first. The first label of the question chooses it. `nothing` is the positive control:
+ * that answer comes from the resolver itself, and is believed.
  */
-export const FORGERIES = ["id", "source", "port", "question", "case", "direction"] as const;
+export const FORGERIES = ["source", "port"] as const;
 type Forgery = (typeof FORGERIES)[number] | "nothing";
-
-/** Addresses that no name of the internet has; the first label chooses the one that is the whole answer. */
-export const HOME_ADDRESSES: Readonly<Record<string, string>> = {
-  device: LAN.client4,
-  gateway: LAN.gateway4,
-  router: ROUTER.lan[2].v4,
-  loopback: "127.0.0.1",
-  nowhere: "0.0.0.0",
-  local: "169.254.1.1",
-};
 
 /** A question as it came in, and the answer that a neighbour forges who knows all of it. */
 export interface Overheard {
@@ -92,8 +82,6 @@ async function serve(): Promise<void> {
       data: (socket, bytes, port, address) => {
         const query = decode(Buffer.from(bytes));
         const [label = ""] = (query.questions?.[0]?.name ?? "").toLowerCase().split(".");
-        const home = HOME_ADDRESSES[label];
-        if (home !== undefined) return void socket.send(answerTo(query, home), port, address);
         if (label === RACED) {
           const forged = answerTo(query, FORGED).toHex();
           // The gateway repeats its question.
@@ -103,7 +91,7 @@ async function serve(): Promise<void> {
         }
         const forgery = label as Forgery;
         const from = forgery === "source" ? otherSource : forgery === "port" ? otherPort : socket;
-        from.send(forged(query, forgery), port, address);
+        from.send(answerTo(query, FORGED), port, address);
         setTimeout(() => socket.send(answerTo(query, INTERNET.host4), port, address), LATER_MS);
       },
       // Whoever has asked has closed its port: what measures a tunnel does so at once.
@@ -113,41 +101,12 @@ async function serve(): Promise<void> {
   console.log("ready");
 }
 
-function forged(query: Packet, forgery: Forgery): Buffer {
-  const { id = 0, questions: [question] = [] } = query;
-  const name = question?.name ?? "";
-  const asking = (other: string): Packet => ({ ...query, questions: [{ type: "A", name: other }] });
-  switch (forgery) {
-    case "id":
-      return answerTo({ ...query, id: (id + 1) % 0x10000 }, FORGED);
-    case "question":
-      return answerTo(asking(`x${name}`), FORGED);
-    case "case":
-      return answerTo(asking(swapped(name)), FORGED);
-    case "direction":
-      return answerTo(query, FORGED, "query");
-    default:
-      return answerTo(query, FORGED);
-  }
-}
-
-function answerTo(
-  { id = 0, questions = [] }: Packet,
-  address: string,
-  type: Packet["type"] = "response",
-): Buffer {
+function answerTo({ id = 0, questions = [] }: Packet, address: string): Buffer {
   const [question] = questions;
   const answers = [{ type: "A" as const, name: question?.name ?? "", ttl: 300, data: address }];
   const isAddress = question?.type === "A";
   // Flags: recursion is desired and available.
-  return encode({ type, id, flags: 0x0180, questions, answers: isAddress ? answers : [] });
-}
-
-/** The same name, each letter in the other case. */
-function swapped(name: string): string {
-  return [...name]
-    .map((each) => (each === each.toLowerCase() ? each.toUpperCase() : each.toLowerCase()))
-    .join("");
+  return encode({ type: "response", id, flags: 0x0180, questions, answers: isAddress ? answers : [] });
 }
 
 if (import.meta.main) await serve();

@@ -1,7 +1,6 @@
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { commandIn } from "../../../src/sandbox/namespace.ts";
-import { makeSignedCertificate } from "../../system/certificate.ts";
 import { CLIENT_ENVIRONMENT, UNPACKED } from "../tools/client-programs.ts";
 import type { Lab } from "../tools/lab.ts";
 import { until } from "../tools/until.ts";
@@ -9,7 +8,6 @@ import { until } from "../tools/until.ts";
 export const USER = "ha";
 export const PASSWORD = "correct-horse";
 const PORT = 1883;
-const TLS_PORT = 8883;
 
 /** Debian's broker in one of the lab's namespaces, with one user; what is retained does not survive it. */
 export class Mosquitto {
@@ -18,28 +16,27 @@ export class Mosquitto {
   private constructor(
     private readonly namespace: string,
     private readonly folder: string,
-    /** The file of the authority that has signed its certificate. */
-    readonly authority: string,
   ) {}
 
-  /** Its certificate is for `name`. */
-  static async create(lab: Lab, namespace: string, name: string): Promise<Mosquitto> {
+  static async create(lab: Lab, namespace: string): Promise<Mosquitto> {
     const folder = join(lab.sandbox.directory, `mosquitto-${namespace}`);
     mkdirSync(folder);
-    const { certificate, key, authority } = await makeSignedCertificate(folder, name);
     const passwords = join(folder, "passwords");
     writeFileSync(passwords, `${USER}:${PASSWORD}\n`, { mode: 0o600 });
     await run([`${UNPACKED}/usr/bin/mosquitto_passwd`, "-U", passwords]);
     const lines = [
       // As root, it would otherwise become a user that only an installed package has.
       ...["user root", "per_listener_settings false", "allow_anonymous false", `password_file ${passwords}`],
-      ...[`listener ${PORT} 0.0.0.0`, `listener ${TLS_PORT} 0.0.0.0`],
-      ...[`certfile ${certificate}`, `keyfile ${key}`, `cafile ${authority}`],
-      ...[`log_dest file ${join(folder, "log")}`, "log_type all", "connection_messages true"],
+      ...[
+        `listener ${PORT} 0.0.0.0`,
+        `log_dest file ${join(folder, "log")}`,
+        "log_type all",
+        "connection_messages true",
+      ],
     ];
     writeFileSync(join(folder, "conf"), `${lines.join("\n")}\n`);
     appendFileSync(join(folder, "log"), "");
-    const broker = new Mosquitto(namespace, folder, authority);
+    const broker = new Mosquitto(namespace, folder);
     await broker.start();
     return broker;
   }
