@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { commandLine } from "../cli/program.ts";
@@ -8,6 +8,8 @@ import { ProviderSite } from "../rig/peers/provider.ts";
 import { createLab, type Gateway, type Lab, type Ran } from "../rig/tools/lab.ts";
 
 const { test } = long("the same gateway with another provider");
+
+setDefaultTimeout(120_000);
 
 const PAGE = `http://${INTERNET.host4}/`;
 
@@ -27,15 +29,15 @@ beforeAll(async () => {
   });
   await gateway.keep();
   await provider.stop();
-}, 120_000);
+});
 /** A provider who knows no device, and a gateway without an account. */
 beforeEach(async () => {
   provider = await ProviderSite.start(lab);
   await gateway.reset();
   provider.visits();
-}, 120_000);
-afterEach(() => provider.stop(), 120_000);
-afterAll(() => lab?.close(), 120_000);
+});
+afterEach(() => provider.stop());
+afterAll(() => lab?.close());
 
 const account = async (...words: string[]) => said(await gateway.operate("account", ...words, "--json"));
 const connect = () => gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
@@ -100,7 +102,7 @@ test("while everything is blocked the operator logs in, and nothing else leaves"
   const lookup = (frame: string) => frame.includes(`${ROUTER.lan[2].v4} UDP 2`) && frame.includes(" > 53,");
   expect(ports).toHaveLength(3);
   expect(leaks.filter((frame) => !exemption(frame) && !lookup(frame))).toEqual([]);
-}, 120_000);
+});
 
 test("the device connects, and the account is then asked for through the tunnel", async () => {
   await loggedIn();
@@ -113,7 +115,7 @@ test("the device connects, and the account is then asked for through the tunnel"
     `GET /accounts/v1/accounts/me from ${VPN.vpn1.v4}`,
     `GET /accounts/v1/devices/ID from ${VPN.vpn1.v4}`,
   ]);
-}, 120_000);
+});
 
 test("under the tunnel neither the key nor the account is taken from it, and a restart keeps both", async () => {
   await loggedIn();
@@ -129,7 +131,7 @@ test("under the tunnel neither the key nor the account is taken from it, and a r
     server: "box-vpn-1",
   });
   expect(provider.visits()).toEqual([]);
-}, 120_000);
+});
 
 test("another key connects once the provider's servers have it, and the former one no longer", async () => {
   await loggedIn();
@@ -140,7 +142,7 @@ test("another key connects once the provider's servers have it, and the former o
   await serverKnows(public_key, addresses);
   expect(await connect()).toEqual({ status: 200, body: { success: true } });
   expect(await client()).toContain(VPN.vpn1.v4);
-}, 120_000);
+});
 
 test("a backup that is restored brings the account back at once", async () => {
   await loggedIn();
@@ -152,7 +154,7 @@ test("a backup that is restored brings the account back at once", async () => {
   const restore = commandLine("restore", "--state-dir", join(lab.sandbox.directory, "state"));
   expect((await lab.outside(restore, stdout)).code).toBe(0);
   expect(await connect()).toEqual({ status: 200, body: { success: true } });
-}, 120_000);
+});
 
 test("logging out removes the device at the provider, and the account here at once", async () => {
   await loggedIn();
@@ -168,7 +170,7 @@ test("logging out removes the device at the provider, and the account here at on
   ]);
   expect((await connect()).status).toBe(400);
   expect((await account("show")).error).toContain("there is no account here");
-}, 120_000);
+});
 
 test("the log has neither the number nor a private key", async () => {
   await loggedIn();
@@ -177,4 +179,4 @@ test("the log has neither the number nor a private key", async () => {
   const log = gateway.log();
   expect(log).not.toContain(NUMBER);
   expect(log).not.toMatch(/[A-Za-z0-9+/]{43}=/);
-}, 120_000);
+});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { DropIn } from "../rig/home/dropin.ts";
@@ -8,6 +8,8 @@ import { until } from "../rig/tools/until.ts";
 const { describe } = long("the same gateway beside other home routers");
 
 const TEST_MS = 180_000;
+setDefaultTimeout(TEST_MS);
+
 /** Rounds of datagrams: some seconds, enough for a leak to show. */
 const ENOUGH = 30;
 const PAGE6 = `http://[${INTERNET.host6}]/`;
@@ -21,8 +23,8 @@ let home: DropIn;
 beforeAll(async () => {
   home = await DropIn.open(1);
   await home.noticesSoon();
-}, TEST_MS);
-afterAll(() => home?.close(), TEST_MS);
+});
+afterAll(() => home?.close());
 
 const v4 = async () => Object.values(await home.leaked()).map((leaked) => leaked.v4);
 const NONE = {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { LAN, ROUTER, UPLINK } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
@@ -6,7 +6,8 @@ import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 
-const TEST_MS = 120_000;
+setDefaultTimeout(120_000);
+
 /** A request is repeated each second, three times. */
 const ASKED_FOR_MS = 5_000;
 
@@ -33,8 +34,8 @@ for (const cards of [1, 2] as const)
     beforeAll(async () => {
       lab = await createLab({ cards });
       service = await lab.startGateway();
-    }, TEST_MS);
-    afterAll(() => lab.close(), TEST_MS);
+    });
+    afterAll(() => lab.close());
 
     async function silentWays(): Promise<string[]> {
       const silent: string[] = [];
@@ -49,39 +50,35 @@ for (const cards of [1, 2] as const)
       return silent;
     }
 
-    test(
-      "the home router finds the gateway's card in every state, whatever the reverse-path filter",
-      async () => {
-        const api = async (method: string, path: string, body?: unknown) =>
-          expect((await service.api(method, path, body)).status).toBe(200);
-        const operate = async (...words: string[]) => expect((await service.operate(...words)).code).toBe(0);
-        const states: Record<string, () => Promise<unknown>> = {
-          blocked: async () => {},
-          "main is up": () => api("POST", "/api/connect", { server: "box-vpn-1" }),
-          "main is up, and the kill switch is off": () => operate("killswitch", "off"),
-          "main is down again": async () => {
-            await operate("killswitch", "on");
-            await api("POST", "/api/disconnect");
-          },
-          "only another tunnel is up": async () => {
-            await api("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
-          },
-          "the firewall has been flushed by another program, and restored": async () => {
-            await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
-            await until(
-              async () =>
-                (await lab.exec(lab.namespaces.gateway, ["nft", "list", "table", "arp", "portcullis"]))
-                  .code === 0,
-            );
-          },
-        };
-        const silent: Record<string, string[]> = {};
-        for (const [state, enter] of Object.entries(states)) {
-          await enter();
-          silent[state] = await silentWays();
-        }
-        expect(silent).toEqual(Object.fromEntries(Object.keys(states).map((state) => [state, []])));
-      },
-      TEST_MS,
-    );
+    test("the home router finds the gateway's card in every state, whatever the reverse-path filter", async () => {
+      const api = async (method: string, path: string, body?: unknown) =>
+        expect((await service.api(method, path, body)).status).toBe(200);
+      const operate = async (...words: string[]) => expect((await service.operate(...words)).code).toBe(0);
+      const states: Record<string, () => Promise<unknown>> = {
+        blocked: async () => {},
+        "main is up": () => api("POST", "/api/connect", { server: "box-vpn-1" }),
+        "main is up, and the kill switch is off": () => operate("killswitch", "off"),
+        "main is down again": async () => {
+          await operate("killswitch", "on");
+          await api("POST", "/api/disconnect");
+        },
+        "only another tunnel is up": async () => {
+          await api("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+        },
+        "the firewall has been flushed by another program, and restored": async () => {
+          await lab.exec(lab.namespaces.gateway, ["nft", "flush", "ruleset"]);
+          await until(
+            async () =>
+              (await lab.exec(lab.namespaces.gateway, ["nft", "list", "table", "arp", "portcullis"])).code ===
+              0,
+          );
+        },
+      };
+      const silent: Record<string, string[]> = {};
+      for (const [state, enter] of Object.entries(states)) {
+        await enter();
+        silent[state] = await silentWays();
+      }
+      expect(silent).toEqual(Object.fromEntries(Object.keys(states).map((state) => [state, []])));
+    });
   });

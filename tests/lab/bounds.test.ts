@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,8 @@ import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 
-const TIMEOUT_MS = 240_000;
+setDefaultTimeout(240_000);
+
 const ECHO_PORT = 7;
 /** The kernel keeps an entry without an answer for 30 s. */
 const FLOOD_MS = 20_000;
@@ -48,15 +49,15 @@ beforeAll(async () => {
   for (const { namespace } of [greedy, other])
     for (const address of [LAN.gateway4, LAN.gateway6]) await lab.exec(namespace, ["ping", "-c1", address]);
   await gateway.keep();
-}, TIMEOUT_MS);
+});
 beforeEach(async () => {
   // The service forgets all connections when it puts back a firewall that was away.
   await gateway.expose();
   await gateway.reset();
   await until(async () => (await bounds()).includes("ct count over"));
   await until(async () => (await number("count")) < OTHERS);
-}, TIMEOUT_MS);
-afterAll(() => lab?.close(), TIMEOUT_MS);
+});
+afterAll(() => lab?.close());
 
 async function inGateway(...argv: string[]): Promise<string> {
   const { code, stdout, stderr } = await lab.exec(lab.namespaces.gateway, argv);
@@ -91,86 +92,74 @@ async function othersAreServed(): Promise<(boolean | number)[]> {
 }
 const SERVED = [true, true, 200];
 
-test(
-  "one device gets its share of the connection table and not more, and others do not notice",
-  async () => {
-    const most = mostConnections(await number("max"));
-    const end = performance.now() + FLOOD_MS;
-    let begun = 0;
-    for (; performance.now() < end; begun += 3_000) {
-      await begin(begun, 3_000);
-      expect(await othersAreServed()).toEqual(SERVED);
+test("one device gets its share of the connection table and not more, and others do not notice", async () => {
+  const most = mostConnections(await number("max"));
+  const end = performance.now() + FLOOD_MS;
+  let begun = 0;
+  for (; performance.now() < end; begun += 3_000) {
+    await begin(begun, 3_000);
+    expect(await othersAreServed()).toEqual(SERVED);
+  }
+  const taken = await number("count");
+  expect(begun).toBeGreaterThan(most + OTHERS);
+  expect([taken > most * 0.9, taken <= most + OTHERS, taken]).toEqual([true, true, taken]);
+  // It has an answer at once, and not a time-out.
+  expect(await lab.isRefused(greedy.namespace, PAGE)).toBe(true);
+  const asked = performance.now();
+  const { body } = await gateway.api("GET", "/api/checks");
+  expect(performance.now() - asked).toBeLessThan(CHECKED_WITHIN_MS);
+  const { result, found } = body.checks.find(({ id }: { id: string }) => id === "connections");
+  expect([result, found]).toEqual(["warning", expect.stringContaining(`were refused to ${greedy.mac}`)]);
+});
+
+test("a device that invents MAC addresses leaves room to the gateway and its page", async () => {
+  // Only the service sees the smaller number.
+  const seen = join(mkdtempSync(join(tmpdir(), "places-")), "nf_conntrack_max");
+  writeFileSync(seen, `${FEW_PLACES}\n`);
+  const max = "/proc/sys/net/netfilter/nf_conntrack_max";
+  const mount = ["nsenter", "-t", `${gateway.pid}`, "-m", "-n", "mount", "--bind", seen, max];
+  expect(await lab.outside(mount)).toMatchObject({ code: 0 });
+  await inGateway("nft", "delete", "table", "inet", "portcullis_bounds");
+
+  await until(async () => (await bounds()).includes(`ct count over ${mostConnections(FEW_PLACES)}`));
+  const most = FEW_PLACES * OF_INTERFACE;
+  const taken = async () => {
+    for (let round = 0; round < 10; round += 1) {
+      await begin(round * 2_000, 2_000, `02000000aa0${round}`);
+      // Its network has no more room for what is forwarded.
+      expect((await othersAreServed()).slice(1)).toEqual(SERVED.slice(1));
     }
-    const taken = await number("count");
-    expect(begun).toBeGreaterThan(most + OTHERS);
-    expect([taken > most * 0.9, taken <= most + OTHERS, taken]).toEqual([true, true, taken]);
-    // It has an answer at once, and not a time-out.
-    expect(await lab.isRefused(greedy.namespace, PAGE)).toBe(true);
-    const asked = performance.now();
-    const { body } = await gateway.api("GET", "/api/checks");
-    expect(performance.now() - asked).toBeLessThan(CHECKED_WITHIN_MS);
-    const { result, found } = body.checks.find(({ id }: { id: string }) => id === "connections");
-    expect([result, found]).toEqual(["warning", expect.stringContaining(`were refused to ${greedy.mac}`)]);
-  },
-  TIMEOUT_MS,
-);
+    return number("count");
+  };
+  const bounded = await taken();
+  expect([bounded > most * 0.8, bounded <= most + OTHERS, bounded]).toEqual([true, true, bounded]);
+  expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-2" })).status).toBe(200);
+  // Positive control: with the bounds of each device alone, they take more.
+  await gateway.kill("SIGKILL");
+  const rules = boundsFor({
+    most: mostConnections(FEW_PLACES),
+    places: 10 * FEW_PLACES,
+    ports: [gateway.port],
+    remote: null,
+  });
+  const kernel = new NamespaceHost(lab.namespaces.gateway);
+  await kernel.run(["nft", "-f", "-"], { stdin: `delete table ${BOUNDS_TABLE}\n${rules}` });
+  for (let round = 0; round < 10; round += 1) await begin(round * 2_000, 2_000, `02000000bb0${round}`);
+  await until(async () => (await number("count")) > most + OTHERS);
+});
 
-test(
-  "a device that invents MAC addresses leaves room to the gateway and its page",
-  async () => {
-    // Only the service sees the smaller number.
-    const seen = join(mkdtempSync(join(tmpdir(), "places-")), "nf_conntrack_max");
-    writeFileSync(seen, `${FEW_PLACES}\n`);
-    const max = "/proc/sys/net/netfilter/nf_conntrack_max";
-    const mount = ["nsenter", "-t", `${gateway.pid}`, "-m", "-n", "mount", "--bind", seen, max];
-    expect(await lab.outside(mount)).toMatchObject({ code: 0 });
-    await inGateway("nft", "delete", "table", "inet", "portcullis_bounds");
-
-    await until(async () => (await bounds()).includes(`ct count over ${mostConnections(FEW_PLACES)}`));
-    const most = FEW_PLACES * OF_INTERFACE;
-    const taken = async () => {
-      for (let round = 0; round < 10; round += 1) {
-        await begin(round * 2_000, 2_000, `02000000aa0${round}`);
-        // Its network has no more room for what is forwarded.
-        expect((await othersAreServed()).slice(1)).toEqual(SERVED.slice(1));
-      }
-      return number("count");
-    };
-    const bounded = await taken();
-    expect([bounded > most * 0.8, bounded <= most + OTHERS, bounded]).toEqual([true, true, bounded]);
-    expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-2" })).status).toBe(200);
-    // Positive control: with the bounds of each device alone, they take more.
-    await gateway.kill("SIGKILL");
-    const rules = boundsFor({
-      most: mostConnections(FEW_PLACES),
-      places: 10 * FEW_PLACES,
-      ports: [gateway.port],
-      remote: null,
-    });
-    const kernel = new NamespaceHost(lab.namespaces.gateway);
-    await kernel.run(["nft", "-f", "-"], { stdin: `delete table ${BOUNDS_TABLE}\n${rules}` });
-    for (let round = 0; round < 10; round += 1) await begin(round * 2_000, 2_000, `02000000bb0${round}`);
-    await until(async () => (await number("count")) > most + OTHERS);
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "a reload of the firewall, and a restart of the service, do not give it a second share",
-  async () => {
-    const most = mostConnections(await number("max"));
-    await gateway.api("POST", "/api/connect", { server: "box-vpn-2" });
-    await gateway.restart();
-    for (let round = 0; round < 8; round += 1) {
-      await begin(30_000 + round * 3_000, 3_000);
-      expect(await othersAreServed()).toEqual(SERVED);
-      await Bun.sleep(500);
-    }
-    const taken = await number("count");
-    expect([taken <= most + OTHERS, taken]).toEqual([true, taken]);
-  },
-  TIMEOUT_MS,
-);
+test("a reload of the firewall, and a restart of the service, do not give it a second share", async () => {
+  const most = mostConnections(await number("max"));
+  await gateway.api("POST", "/api/connect", { server: "box-vpn-2" });
+  await gateway.restart();
+  for (let round = 0; round < 8; round += 1) {
+    await begin(30_000 + round * 3_000, 3_000);
+    expect(await othersAreServed()).toEqual(SERVED);
+    await Bun.sleep(500);
+  }
+  const taken = await number("count");
+  expect([taken <= most + OTHERS, taken]).toEqual([true, taken]);
+});
 
 /** Opens so many connections to the dashboard, and keeps them. Prints how many of them the gateway takes. */
 const TAKING = (addresses: readonly string[], port: number, count: number) => `
@@ -213,34 +202,26 @@ async function connect(device: LanDevice, count: number) {
   return { taken: Number(new TextDecoder().decode(value)), end };
 }
 
-test(
-  "one device gets some connections to the dashboard, by all of its addresses together, and others have theirs",
-  async () => {
-    const { taken, end } = await connect(greedy, 200);
-    expect(taken).toBe(128);
-    expect(await lab.isRefused(greedy.namespace, `http://${LAN.gateway4}:${gateway.port}/health`)).toBe(true);
-    expect(await othersAreServed()).toEqual(SERVED);
-    const { taken: ofOther, end: endOther } = await connect(other, 20);
-    expect(ofOther).toBe(20);
-    await Promise.all([end(), endOther()]);
-    await until(async () => (await listen(other, 1)) === 1);
-    expect(await listen(other, 120)).toBe(100);
-  },
-  TIMEOUT_MS,
-);
+test("one device gets some connections to the dashboard, by all of its addresses together, and others have theirs", async () => {
+  const { taken, end } = await connect(greedy, 200);
+  expect(taken).toBe(128);
+  expect(await lab.isRefused(greedy.namespace, `http://${LAN.gateway4}:${gateway.port}/health`)).toBe(true);
+  expect(await othersAreServed()).toEqual(SERVED);
+  const { taken: ofOther, end: endOther } = await connect(other, 20);
+  expect(ofOther).toBe(20);
+  await Promise.all([end(), endOther()]);
+  await until(async () => (await listen(other, 1)) === 1);
+  expect(await listen(other, 120)).toBe(100);
+});
 
-test(
-  "who asks for neighbours in the name of many is heard some times a second, and others always",
-  async () => {
-    expect(await invented("aa")).toBeLessThan(200);
-    expect((await lab.exec(other.namespace, ["ping", "-6", "-c3", "-W2", LAN.gateway6])).code).toBe(0);
-    await inGateway("ip", "-6", "neigh", "flush", "dev", "lan0");
-    expect((await lab.exec(other.namespace, ["ping", "-6", "-c3", "-W2", LAN.gateway6])).code).toBe(0);
-    const { body } = await gateway.api("GET", "/api/checks");
-    expect(JSON.stringify(body)).toContain(greedy.mac);
-  },
-  TIMEOUT_MS,
-);
+test("who asks for neighbours in the name of many is heard some times a second, and others always", async () => {
+  expect(await invented("aa")).toBeLessThan(200);
+  expect((await lab.exec(other.namespace, ["ping", "-6", "-c3", "-W2", LAN.gateway6])).code).toBe(0);
+  await inGateway("ip", "-6", "neigh", "flush", "dev", "lan0");
+  expect((await lab.exec(other.namespace, ["ping", "-6", "-c3", "-W2", LAN.gateway6])).code).toBe(0);
+  const { body } = await gateway.api("GET", "/api/checks");
+  expect(JSON.stringify(body)).toContain(greedy.mac);
+});
 
 /** Asks for the gateway's address from so many addresses; how many of them the gateway then knows. */
 async function invented(part: string): Promise<number> {
@@ -260,21 +241,17 @@ async function invented(part: string): Promise<number> {
   return shown.split("\n").filter((line) => line.startsWith(`fd77::${part}:`)).length;
 }
 
-test(
-  "positive control: without the bounds the device takes as many as it begins, and each address is a neighbour",
-  async () => {
-    const most = mostConnections(await number("max"));
-    await gateway.kill("SIGKILL");
-    await inGateway("nft", "delete", "table", "inet", "portcullis_bounds");
-    const listening = lab.exec(lab.namespaces.gateway, ["timeout", "20", ...LISTENER(gateway.port)]);
-    await until(async () => (await inGateway("ss", "-Htln", `sport = :${gateway.port}`)) !== "");
-    const { taken: opened, end } = await connect(greedy, 200);
-    expect(opened).toBe(200);
-    await end();
-    await listening;
-    for (let round = 0; round < 5; round += 1) await begin(round * 3_000, 3_000);
-    await until(async () => (await number("count")) > most + OTHERS);
-    expect(await invented("bb")).toBeGreaterThan(300);
-  },
-  TIMEOUT_MS,
-);
+test("positive control: without the bounds the device takes as many as it begins, and each address is a neighbour", async () => {
+  const most = mostConnections(await number("max"));
+  await gateway.kill("SIGKILL");
+  await inGateway("nft", "delete", "table", "inet", "portcullis_bounds");
+  const listening = lab.exec(lab.namespaces.gateway, ["timeout", "20", ...LISTENER(gateway.port)]);
+  await until(async () => (await inGateway("ss", "-Htln", `sport = :${gateway.port}`)) !== "");
+  const { taken: opened, end } = await connect(greedy, 200);
+  expect(opened).toBe(200);
+  await end();
+  await listening;
+  for (let round = 0; round < 5; round += 1) await begin(round * 3_000, 3_000);
+  await until(async () => (await number("count")) > most + OTHERS);
+  expect(await invented("bb")).toBeGreaterThan(300);
+});

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout } from "bun:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Check, Checks } from "../../src/checks/schema.ts";
 import { INTERNET, LAN, ROUTER, TUNNEL, UPLINK, VPN } from "../../src/sandbox/topology.ts";
@@ -10,6 +10,8 @@ import { until } from "../rig/tools/until.ts";
 const { test } = long("each case of what other labs show in passing");
 
 const TEST_MS = 180_000;
+setDefaultTimeout(TEST_MS);
+
 /** Results are kept for five seconds. */
 const EVERY_MS = 1_000;
 /** All of IPv4 but 10.0.0.0/8. */
@@ -33,17 +35,17 @@ describe("portcullis check, which sends no packet outside the tunnel,", () => {
     gateway = await lab.startGateway();
     await connect();
     await gateway.keep();
-  }, TEST_MS);
+  });
   beforeEach(async () => {
     await gateway.reset();
     sniffer = await lab.sniff();
-  }, TEST_MS);
+  });
   afterEach(async () => {
     const { leaks, missed, frames } = await sniffer.stop();
     expect(frames).toBeGreaterThan(0);
     expect({ leaks, missed }).toEqual({ leaks: [], missed: 0 });
-  }, TEST_MS);
-  afterAll(() => lab.close(), TEST_MS);
+  });
+  afterAll(() => lab.close());
 
   async function connect(server = "box-vpn-1"): Promise<void> {
     const { status, body } = await gateway.api("POST", "/api/connect", { server });
@@ -83,132 +85,104 @@ describe("portcullis check, which sends no packet outside the tunnel,", () => {
   const inGateway = async (...argv: string[]) =>
     expect(await lab.exec(lab.namespaces.gateway, argv)).toMatchObject({ code: 0, stderr: "" });
 
-  test(
-    "finds the resolver that the AllowedIPs of a file leave out, because it is led into the tunnel",
-    async () => {
-      const [{ importBody }] = lab.sandbox.servers;
-      const config = importBody.config.replace(/^AllowedIPs = .*/m, `AllowedIPs = ${WITHOUT_10}`);
-      const { body } = await gateway.api("POST", "/api/import", { name: "public", config });
-      expect(body.warnings).toEqual([
-        expect.stringMatching(/DNS: 10\.[0-9.]+ is not in AllowedIPs; it is led in/),
-      ]);
-      await gateway.api("POST", "/api/provider/imported");
-      await connect("public");
-      await finds("dns", /^ok: the tunnel's resolver 10\.[0-9.]+ answers$/);
-    },
-    TEST_MS,
-  );
+  test("finds the resolver that the AllowedIPs of a file leave out, because it is led into the tunnel", async () => {
+    const [{ importBody }] = lab.sandbox.servers;
+    const config = importBody.config.replace(/^AllowedIPs = .*/m, `AllowedIPs = ${WITHOUT_10}`);
+    const { body } = await gateway.api("POST", "/api/import", { name: "public", config });
+    expect(body.warnings).toEqual([
+      expect.stringMatching(/DNS: 10\.[0-9.]+ is not in AllowedIPs; it is led in/),
+    ]);
+    await gateway.api("POST", "/api/provider/imported");
+    await connect("public");
+    await finds("dns", /^ok: the tunnel's resolver 10\.[0-9.]+ answers$/);
+  });
 
-  test(
-    "finds nothing wrong with a tunnel that works",
-    async () => {
-      expect((await checks()).filter(({ result }) => result === "fault")).toEqual([]);
-      await finds("tunnel:main", /^ok: connected to box-vpn-1; last handshake \d+ s ago$/);
-      await finds("dns", /^ok: the tunnel's resolver 10\.64\.0\.1 answers$/);
-      await finds("mtu", /^ok: packets of 1420 bytes, the longest, pass$/);
-      await finds("ipv6", /^ok: on; the tunnel carries it$/);
-    },
-    TEST_MS,
-  );
+  test("finds nothing wrong with a tunnel that works", async () => {
+    expect((await checks()).filter(({ result }) => result === "fault")).toEqual([]);
+    await finds("tunnel:main", /^ok: connected to box-vpn-1; last handshake \d+ s ago$/);
+    await finds("dns", /^ok: the tunnel's resolver 10\.64\.0\.1 answers$/);
+    await finds("mtu", /^ok: packets of 1420 bytes, the longest, pass$/);
+    await finds("ipv6", /^ok: on; the tunnel carries it$/);
+  });
 
-  test(
-    "tells a server that carries nothing from one that is silent",
-    async () => {
-      await dropping(lab.namespaces.vpn1, "", async () => {
-        await finds(
-          "tunnel:main",
-          /^fault: box-vpn-1 answered the handshake \d+ s ago, but no data came back$/,
-        );
-        await finds("dns", /^fault: the tunnel's resolver 10\.64\.0\.1 does not answer$/);
-      });
-      await finds("tunnel:main", /^ok: /);
-      await dropping(lab.namespaces.router, "meta l4proto udp", async () => {
-        const found = await finds("tunnel:main", /^fault: box-vpn-1 no longer answers/);
-        expect(found.advice).toContain("sudo portcullis account");
-      });
-      await finds("tunnel:main", /^ok: /);
-    },
-    TEST_MS,
-  );
+  test("tells a server that carries nothing from one that is silent", async () => {
+    await dropping(lab.namespaces.vpn1, "", async () => {
+      await finds(
+        "tunnel:main",
+        /^fault: box-vpn-1 answered the handshake \d+ s ago, but no data came back$/,
+      );
+      await finds("dns", /^fault: the tunnel's resolver 10\.64\.0\.1 does not answer$/);
+    });
+    await finds("tunnel:main", /^ok: /);
+    await dropping(lab.namespaces.router, "meta l4proto udp", async () => {
+      const found = await finds("tunnel:main", /^fault: box-vpn-1 no longer answers/);
+      expect(found.advice).toContain("sudo portcullis account");
+    });
+    await finds("tunnel:main", /^ok: /);
+  });
 
-  test(
-    "measures the longest packets that pass where the path is narrow and no router says so",
-    async () => {
-      // 20 + 8 + 32 bytes of headers around a packet that WireGuard pads to a multiple of 16 bytes.
-      await dropping(lab.namespaces.router, "meta length > 1400", async () => {
-        await finds("mtu", /^warning: packets of 1420 bytes do not pass; the longest that do have 1320: /);
-      });
-      await finds("mtu", /^ok: /);
-    },
-    TEST_MS,
-  );
+  test("measures the longest packets that pass where the path is narrow and no router says so", async () => {
+    // 20 + 8 + 32 bytes of headers around a packet that WireGuard pads to a multiple of 16 bytes.
+    await dropping(lab.namespaces.router, "meta length > 1400", async () => {
+      await finds("mtu", /^warning: packets of 1420 bytes do not pass; the longest that do have 1320: /);
+    });
+    await finds("mtu", /^ok: /);
+  });
 
-  test(
-    "names an uplink whose cable is out",
-    async () => {
-      await lab.unplug();
-      await finds("uplink", /^fault: wan0 has 192\.168\.88\.2, fd88::2, but no carrier or no default route$/);
-      await finds("tunnel:main", /^fault: .*the uplink wan0 is down/);
-      await lab.plug();
-      await finds("uplink", /^ok: /);
-      await finds("tunnel:main", /^ok: /);
-    },
-    TEST_MS,
-  );
+  test("names an uplink whose cable is out", async () => {
+    await lab.unplug();
+    await finds("uplink", /^fault: wan0 has 192\.168\.88\.2, fd88::2, but no carrier or no default route$/);
+    await finds("tunnel:main", /^fault: .*the uplink wan0 is down/);
+    await lab.plug();
+    await finds("uplink", /^ok: /);
+    await finds("tunnel:main", /^ok: /);
+  });
 
-  test(
-    "writes a report without any secret, address or name of the home",
-    async () => {
-      const device = { name: "Grandma's telephone" };
-      await gateway.api("PUT", "/api/devices/02:00:00:00:00:20", device);
-      const { code, stdout, stderr } = await gateway.operate("check", "--report");
-      expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-      expect(stdout).toMatch(/^Portcullis \d[^\n]*\nSystem: .*\nKernel: .*\nModel: .*\nNetwork: .*\n/);
-      expect(stdout).toMatch(/^ok {7}Main tunnel {2,}connected to NAME-1; last handshake \d+ s ago$/m);
-      const { servers } = lab.sandbox;
-      const texts = [
-        ...Object.values({ ...LAN, ...UPLINK, ...INTERNET, ...TUNNEL }),
-        ...[ROUTER.lan[1], ROUTER.lan[2], VPN.vpn1, VPN.vpn2].flatMap((each) => Object.values(each)),
-        ...[ROUTER.public4, ROUTER.public6, device.name, "02:00:00:00:00:20"],
-        ...servers.flatMap(({ hostname, city, publicKey, privateKey }) => [
-          hostname,
-          city,
-          publicKey,
-          privateKey,
-        ]),
-        ...servers.flatMap(({ managed, custom, imported }) =>
-          [managed, custom, imported].flatMap(({ privateKey, presharedKey }) => [privateKey, presharedKey]),
-        ),
-      ].map((text) => text.replace(/\/\d+$/, ""));
-      expect(texts.filter((text) => text !== "" && stdout.includes(text))).toEqual([]);
-    },
-    TEST_MS,
-  );
+  test("writes a report without any secret, address or name of the home", async () => {
+    const device = { name: "Grandma's telephone" };
+    await gateway.api("PUT", "/api/devices/02:00:00:00:00:20", device);
+    const { code, stdout, stderr } = await gateway.operate("check", "--report");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toMatch(/^Portcullis \d[^\n]*\nSystem: .*\nKernel: .*\nModel: .*\nNetwork: .*\n/);
+    expect(stdout).toMatch(/^ok {7}Main tunnel {2,}connected to NAME-1; last handshake \d+ s ago$/m);
+    const { servers } = lab.sandbox;
+    const texts = [
+      ...Object.values({ ...LAN, ...UPLINK, ...INTERNET, ...TUNNEL }),
+      ...[ROUTER.lan[1], ROUTER.lan[2], VPN.vpn1, VPN.vpn2].flatMap((each) => Object.values(each)),
+      ...[ROUTER.public4, ROUTER.public6, device.name, "02:00:00:00:00:20"],
+      ...servers.flatMap(({ hostname, city, publicKey, privateKey }) => [
+        hostname,
+        city,
+        publicKey,
+        privateKey,
+      ]),
+      ...servers.flatMap(({ managed, custom, imported }) =>
+        [managed, custom, imported].flatMap(({ privateKey, presharedKey }) => [privateKey, presharedKey]),
+      ),
+    ].map((text) => text.replace(/\/\d+$/, ""));
+    expect(texts.filter((text) => text !== "" && stdout.includes(text))).toEqual([]);
+  });
 
-  test(
-    "works without the service, and says that it does not run",
-    async () => {
-      const flags = ["--interface", lab.sandbox.interface];
-      const network = ["--lan", lab.sandbox.lan, "--uplink", lab.sandbox.uplink, "--port", `${gateway.port}`];
-      const running = await gateway.operate("check", ...flags, ...network);
-      expect({ code: running.code, stderr: running.stderr }).toEqual({ code: 0, stderr: "" });
-      await gateway.kill("SIGKILL");
-      // Without a service that listens, what the kernel has heard counts.
-      const neighbour = ["fe80::99", "lladdr", "02:00:00:00:00:99", "dev", "lan0"];
-      await inGateway("ip", "neigh", "replace", ...neighbour, "nud", "stale", "router");
-      const { code, stdout, stderr } = await gateway.operate("check", ...flags, ...network);
-      expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
-      expect(stdout).toMatch(/^FAULT {4}Service {2,}it is not running; /m);
-      expect(stdout).toMatch(/^ {10,}What to do: Start it: sudo systemctl start portcullis\. /m);
-      for (const title of ["firewall", "routing"])
-        expect(stdout).toMatch(new RegExp(`^ok {7}Kill switch: ${title} `, "m"));
-      expect(stdout).toMatch(/^warning {2}Other routers on the LAN {2,}fe80::99 on lan0 is an IPv6 router/m);
-      expect(stdout).toMatch(/^1 fault, \d+ warnings?\.$/m);
-      const json = await gateway.operate("check", "--json", ...flags, ...network);
-      expect({ code: json.code, service: serviceIn(json.stdout) }).toEqual({ code: 1, service: "fault" });
-    },
-    TEST_MS,
-  );
+  test("works without the service, and says that it does not run", async () => {
+    const flags = ["--interface", lab.sandbox.interface];
+    const network = ["--lan", lab.sandbox.lan, "--uplink", lab.sandbox.uplink, "--port", `${gateway.port}`];
+    const running = await gateway.operate("check", ...flags, ...network);
+    expect({ code: running.code, stderr: running.stderr }).toEqual({ code: 0, stderr: "" });
+    await gateway.kill("SIGKILL");
+    // Without a service that listens, what the kernel has heard counts.
+    const neighbour = ["fe80::99", "lladdr", "02:00:00:00:00:99", "dev", "lan0"];
+    await inGateway("ip", "neigh", "replace", ...neighbour, "nud", "stale", "router");
+    const { code, stdout, stderr } = await gateway.operate("check", ...flags, ...network);
+    expect({ code, stderr }).toEqual({ code: 1, stderr: "" });
+    expect(stdout).toMatch(/^FAULT {4}Service {2,}it is not running; /m);
+    expect(stdout).toMatch(/^ {10,}What to do: Start it: sudo systemctl start portcullis\. /m);
+    for (const title of ["firewall", "routing"])
+      expect(stdout).toMatch(new RegExp(`^ok {7}Kill switch: ${title} `, "m"));
+    expect(stdout).toMatch(/^warning {2}Other routers on the LAN {2,}fe80::99 on lan0 is an IPv6 router/m);
+    expect(stdout).toMatch(/^1 fault, \d+ warnings?\.$/m);
+    const json = await gateway.operate("check", "--json", ...flags, ...network);
+    expect({ code: json.code, service: serviceIn(json.stdout) }).toEqual({ code: 1, service: "fault" });
+  });
 });
 
 function serviceIn(json: string): string | undefined {

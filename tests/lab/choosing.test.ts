@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
@@ -10,6 +10,8 @@ import { until } from "../rig/tools/until.ts";
 import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("the same gateway with another provider");
+
+setDefaultTimeout(120_000);
 
 /** Each way; far more than a busy machine takes for a handshake. */
 const FAR_MS = 100;
@@ -28,13 +30,13 @@ describe("a connect to a country", () => {
     lab = await createLab({ cards: 2 });
     gateway = await lab.startGateway({ flags: ["--managed-list", listOf(lab)] });
     await gateway.keep();
-  }, 120_000);
+  });
   /** Nothing is measured yet, and there is no tunnel. */
   beforeEach(async () => {
     await lab.delay(0);
     await gateway.reset();
-  }, 120_000);
-  afterAll(() => lab.close(), 120_000);
+  });
+  afterAll(() => lab.close());
 
   const status = async () => (await gateway.api("GET", "/api/status")).body;
   const request = async (path: string, body?: object) => {
@@ -65,7 +67,7 @@ describe("a connect to a country", () => {
       expect(await status()).toMatchObject({ connected: true, server: near });
       expect(gateway.log()).toMatch(/round trips: .*dead no answer/);
     }
-  }, 120_000);
+  });
 
   test("asks nobody the second time", async () => {
     await lab.delay(FAR_MS, "vpn1");
@@ -81,7 +83,7 @@ describe("a connect to a country", () => {
     await request("/api/connect", { server: "Stockholm" });
     expect(await second.stop()).toEqual([]);
     expect(await status()).toMatchObject({ server: "box-vpn-2", location: "Stockholm, Sweden" });
-  }, 120_000);
+  });
 
   test("from a tunnel elsewhere: it carries all until the nearest is reached, and nothing is lost or leaks", async () => {
     await lab.delay(SOMEWHAT_FAR_MS, "vpn1");
@@ -100,7 +102,7 @@ describe("a connect to a country", () => {
     expect(udp?.lost).toEqual([]);
     expect((await asked.stop()).length).toBeGreaterThan(0);
     expect((await sniffer.stop()).leaks).toEqual([]);
-  }, 120_000);
+  });
 
   test("of which nobody answers leaves the tunnel as it was, and a disconnect ends the asking", async () => {
     await request("/api/connect", { server: "box-vpn-1" });
@@ -124,7 +126,7 @@ describe("a connect to a country", () => {
     expect((await asking).body.error).toBe("interrupted by a disconnect");
     expect(await status()).toMatchObject({ state: "disconnected", error: null });
     expect(await links()).not.toContain(lab.sandbox.interface);
-  }, 120_000);
+  });
 });
 
 /** Both of the sandbox's servers in one country, with one that does not exist; and a country of such. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { INTERNET, LAN } from "../../src/sandbox/topology.ts";
 import type { Connection } from "../../src/system/host.ts";
 import { long } from "../fast.ts";
@@ -11,7 +11,8 @@ import { until } from "../rig/tools/until.ts";
 const { test } = long("each case of what other labs show in passing");
 
 /** Connects and moves on a busy machine. */
-const TIMEOUT_MS = 240_000;
+setDefaultTimeout(240_000);
+
 /** Without being told, a device that only listens waits for ever. */
 const TOLD_WITHIN_MS = 20_000;
 const PORT = 4_000;
@@ -36,14 +37,14 @@ beforeAll(async () => {
       await lab.exec(namespace, ["ping", "-c", "1", address]);
   await gateway.keep();
   server = Line.listen(lab.namespaces.internet, HOST, PORT);
-}, TIMEOUT_MS);
+});
 
-beforeEach(() => gateway.reset(), TIMEOUT_MS);
+beforeEach(() => gateway.reset());
 
 afterAll(async () => {
   for (const line of [server, ...lines]) line?.stop();
   await lab?.close();
-}, TIMEOUT_MS);
+});
 
 /** Connections of both families to a host on the internet. */
 async function listening(device: LanDevice): Promise<Line> {
@@ -94,40 +95,31 @@ test.each(MOVES)(
     expect([others.count("ended"), (await trackedOf(phone)).length]).toEqual([0, 2]);
     others.stop();
   },
-  TIMEOUT_MS,
 );
 
-test(
-  "a server that goes on sending to a device that was moved to another tunnel is reset",
-  async () => {
-    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
-    // What it has of earlier moves would be reset as well.
-    server.stop();
-    server = Line.listen(lab.namespaces.internet, HOST, PORT);
-    await until(async () => {
-      const listed = await lab.exec(lab.namespaces.internet, ["ss", "-ltnH", `sport = :${PORT}`]);
-      return listed.stdout.trim().split("\n").length === HOST.length;
-    });
-    const own = await listening(tv);
-    await until(() => server.count("begun") >= 2);
-    const ended = server.count("ended");
-    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "main" });
-    await until(() => own.count("ended") === 2, TOLD_WITHIN_MS);
-    server.speak();
-    await until(() => server.count("ended") >= ended + 2, TOLD_WITHIN_MS);
-  },
-  TIMEOUT_MS,
-);
+test("a server that goes on sending to a device that was moved to another tunnel is reset", async () => {
+  await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
+  // What it has of earlier moves would be reset as well.
+  server.stop();
+  server = Line.listen(lab.namespaces.internet, HOST, PORT);
+  await until(async () => {
+    const listed = await lab.exec(lab.namespaces.internet, ["ss", "-ltnH", `sport = :${PORT}`]);
+    return listed.stdout.trim().split("\n").length === HOST.length;
+  });
+  const own = await listening(tv);
+  await until(() => server.count("begun") >= 2);
+  const ended = server.count("ended");
+  await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "main" });
+  await until(() => own.count("ended") === 2, TOLD_WITHIN_MS);
+  server.speak();
+  await until(() => server.count("ended") >= ended + 2, TOLD_WITHIN_MS);
+});
 
-test(
-  "a tunnel that is switched to another server tells the devices that only listen",
-  async () => {
-    for (const { mac } of [tv, phone]) await gateway.ask("PUT", `/api/devices/${mac}`, { exit: "main" });
-    // Two tunnels cannot use one server with the same key.
-    await gateway.ask("DELETE", "/api/tunnels/second");
-    const own = await listening(tv);
-    await gateway.ask("POST", "/api/connect", { server: "box-vpn-2" });
-    await until(() => own.count("ended") === 2, TOLD_WITHIN_MS);
-  },
-  TIMEOUT_MS,
-);
+test("a tunnel that is switched to another server tells the devices that only listen", async () => {
+  for (const { mac } of [tv, phone]) await gateway.ask("PUT", `/api/devices/${mac}`, { exit: "main" });
+  // Two tunnels cannot use one server with the same key.
+  await gateway.ask("DELETE", "/api/tunnels/second");
+  const own = await listening(tv);
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-2" });
+  await until(() => own.count("ended") === 2, TOLD_WITHIN_MS);
+});

@@ -1,6 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from "bun:test";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { createLab, type Lab } from "../rig/tools/lab.ts";
+
+setDefaultTimeout(120_000);
 
 const DELAY_MS = 10;
 const PINGS = 500;
@@ -9,8 +11,8 @@ describe.skipIf(process.getuid?.() !== 0)("a delay of 10 ms each way", () => {
   let lab: Lab;
   beforeAll(async () => {
     lab = await createLab({ cards: 2 });
-  }, 120_000);
-  afterAll(() => lab.close(), 120_000);
+  });
+  afterAll(() => lab.close());
 
   test("makes each round trip 20 ms longer and keeps the order of the frames", async () => {
     await lab.delay(0);
@@ -22,7 +24,7 @@ describe.skipIf(process.getuid?.() !== 0)("a delay of 10 ms each way", () => {
     expect(median(answers.map(({ ms }) => ms))).toBeLessThan(4 * DELAY_MS);
     const order = answers.map(({ sequence }) => sequence);
     expect(order.filter((sequence, index) => sequence < (order[index - 1] ?? 0))).toEqual([]);
-  }, 120_000);
+  });
 
   test("loses nothing of 1,000 datagrams a second", async () => {
     await lab.delay(DELAY_MS);
@@ -31,13 +33,13 @@ describe.skipIf(process.getuid?.() !== 0)("a delay of 10 ms each way", () => {
     const { udp } = await traffic.stop();
     expect(udp?.lost).toEqual([]);
     expect(udp?.answered).toBeGreaterThan(100);
-  }, 120_000);
+  });
 
   test("ends when it is taken out", async () => {
     await lab.delay(DELAY_MS);
     await lab.delay(0);
     expect(median((await pings(lab)).map(({ ms }) => ms))).toBeLessThan(DELAY_MS);
-  }, 120_000);
+  });
 });
 
 /** In the order of the answers. */

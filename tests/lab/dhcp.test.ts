@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import {
   chmodSync,
   chownSync,
@@ -40,6 +40,8 @@ const UNPRIVILEGED = [
   ...[`--inh-caps=-all,${RIGHTS}`, `--ambient-caps=${RIGHTS}`, `--bounding-set=-all,${RIGHTS}`],
 ];
 const TIMEOUT_MS = 180_000;
+setDefaultTimeout(TIMEOUT_MS);
+
 /** A client that is asked again meanwhile starts again. */
 const RENEWAL_MS = 5_000;
 
@@ -146,12 +148,12 @@ describe.each([1, 2] as const)("a home with %i cable(s) at the gateway", (cards:
     gateway = await lab.startGateway({ flags: ["--dhcp", "on", "--ula", ULA], environment });
     server = await startServer();
     await connectDevice();
-  }, TIMEOUT_MS);
+  });
   afterAll(async () => {
     for (const child of children) child.kill("SIGKILL");
     await lab.exec(lab.namespaces.client, ["true"]);
     await lab.close();
-  }, TIMEOUT_MS);
+  });
 
   story(
     "a device has its address, router, resolver and name of the gateway, whatever ends or changes",

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { addressOf } from "../../src/base/address.ts";
 import { INTERNET, LAN, type NetworkCards } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -11,6 +11,8 @@ import { until } from "../rig/tools/until.ts";
 const { describe } = long("the same gateway with other cables and lines");
 
 const TEST_MS = 180_000;
+setDefaultTimeout(TEST_MS);
+
 /** Rounds of datagrams: some seconds, enough for a leak to show. */
 const ENOUGH = 30;
 /** Nobody can be served meanwhile. */
@@ -33,8 +35,8 @@ describe.each([1, 2] as const)("in front of a home, with cables: %d", (cards: Ne
   let home: DropIn;
   beforeAll(async () => {
     home = await DropIn.open(cards);
-  }, TEST_MS);
-  afterAll(() => home?.close(), TEST_MS);
+  });
+  afterAll(() => home?.close());
 
   story(
     "from the moment that it is put there, its computers use the tunnel alone, whatever ends and comes back",

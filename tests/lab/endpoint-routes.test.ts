@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { closeSync, openSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import type { Checks } from "../../src/checks/schema.ts";
@@ -15,6 +15,8 @@ import { Wiretap } from "../rig/tools/wiretap.ts";
 const { test } = long("each case of what the leaks show in passing");
 
 const TIMEOUT_MS = 240_000;
+setDefaultTimeout(TIMEOUT_MS);
+
 /** Of a host that the website's provider also runs WireGuard on, as its name claims. */
 const PORT = 51_999;
 /** A handshake's first message (WireGuard white paper, 5.4.2). */
@@ -35,8 +37,8 @@ describe("TunnelCrack: a server whose name leads to the address of a website", (
   let gateway: Gateway;
   beforeAll(async () => {
     lab = await createLab({ cards: 2 });
-  }, TIMEOUT_MS);
-  afterAll(() => lab?.close(), TIMEOUT_MS);
+  });
+  afterAll(() => lab?.close());
 
   /** What client, gateway and whoever else send to the website's address meanwhile, outside the tunnel. */
   async function seenDuring(work: () => Promise<unknown>): Promise<string[]> {
@@ -48,38 +50,30 @@ describe("TunnelCrack: a server whose name leads to the address of a website", (
     return tap.stop();
   }
 
-  test(
-    "positive control: without a gateway the probes of client and gateway reach the address",
-    async () => {
-      const seen = await seenDuring(() => Bun.sleep(1_000));
-      for (const wanted of [`.80: Flags`, `.${PORT}: Flags`, `.${PORT}: UDP`])
-        expect(seen.some((line) => line.includes(wanted))).toBe(true);
-    },
-    TIMEOUT_MS,
-  );
+  test("positive control: without a gateway the probes of client and gateway reach the address", async () => {
+    const seen = await seenDuring(() => Bun.sleep(1_000));
+    for (const wanted of [`.80: Flags`, `.${PORT}: Flags`, `.${PORT}: UDP`])
+      expect(seen.some((line) => line.includes(wanted))).toBe(true);
+  });
 
-  test(
-    "gets handshakes of the gateway's own WireGuard, and nothing else, whatever client and gateway send there",
-    async () => {
-      gateway = await lab.startGateway();
-      const [, server] = lab.sandbox.servers;
-      const endpoint = `internet.test:${PORT}`;
-      const body = { ...(server?.customBody as object), name: "trap", endpoint };
-      const added = await gateway.api("POST", "/api/custom/add", body);
-      expect([added.status, added.body]).toEqual([200, expect.anything()]);
-      const seen = await seenDuring(async () => {
-        await gateway.api("POST", "/api/provider/custom");
-        const { body } = await gateway.api("POST", "/api/connect", { server: "trap" });
-        expect(body.error ?? body.message).toContain("did not answer the WireGuard handshake");
-      });
-      expect(seen.length).toBeGreaterThan(0);
-      const ports = new Set(seen.map((line) => / (\S+) > /.exec(line)?.[1]));
-      expect(ports.size).toBe(1);
-      expect(seen.filter((line) => !line.includes(`.${PORT}: UDP, length ${INITIATION_BYTES}`))).toEqual([]);
-      expect(await seenDuring(() => Bun.sleep(1_000))).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
+  test("gets handshakes of the gateway's own WireGuard, and nothing else, whatever client and gateway send there", async () => {
+    gateway = await lab.startGateway();
+    const [, server] = lab.sandbox.servers;
+    const endpoint = `internet.test:${PORT}`;
+    const body = { ...(server?.customBody as object), name: "trap", endpoint };
+    const added = await gateway.api("POST", "/api/custom/add", body);
+    expect([added.status, added.body]).toEqual([200, expect.anything()]);
+    const seen = await seenDuring(async () => {
+      await gateway.api("POST", "/api/provider/custom");
+      const { body } = await gateway.api("POST", "/api/connect", { server: "trap" });
+      expect(body.error ?? body.message).toContain("did not answer the WireGuard handshake");
+    });
+    expect(seen.length).toBeGreaterThan(0);
+    const ports = new Set(seen.map((line) => / (\S+) > /.exec(line)?.[1]));
+    expect(ports.size).toBe(1);
+    expect(seen.filter((line) => !line.includes(`.${PORT}: UDP, length ${INITIATION_BYTES}`))).toEqual([]);
+    expect(await seenDuring(() => Bun.sleep(1_000))).toEqual([]);
+  });
 });
 
 /** Debian's NetworkManager is the one that takes all of them. */
@@ -96,68 +90,64 @@ describe.each([
     lab = await createLab({ cards: 1 });
     gateway = await lab.startGateway();
     expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
-  }, TIMEOUT_MS);
+  });
   afterAll(async () => {
     manager?.kill("SIGKILL");
     await manager?.exited;
     await server?.stop("SIGKILL");
     await lab?.close();
-  }, TIMEOUT_MS);
+  });
 
   const inGateway = async (...argv: string[]) => (await lab.exec(lab.namespaces.gateway, argv)).stdout;
 
-  test(
-    "ends the tunnel, lets nothing out, and is named by check",
-    async () => {
-      const mac = (await inGateway("cat", "/sys/class/net/lan0/address")).trim();
-      server = new Dnsmasq(
-        lab,
-        lab.namespaces.router,
-        [
-          ...[
-            "port=0",
-            "interface=lan0",
-            "bind-interfaces",
-            `dhcp-range=${LAN.gateway4},static,255.255.255.0,1h`,
-          ],
-          ...[
-            `dhcp-host=${mac},${LAN.gateway4}`,
-            `dhcp-option=3,${ROUTER.lan[1].v4}`,
-            `dhcp-option-force=${option}`,
-          ],
-        ].join("\n"),
+  test("ends the tunnel, lets nothing out, and is named by check", async () => {
+    const mac = (await inGateway("cat", "/sys/class/net/lan0/address")).trim();
+    server = new Dnsmasq(
+      lab,
+      lab.namespaces.router,
+      [
+        ...[
+          "port=0",
+          "interface=lan0",
+          "bind-interfaces",
+          `dhcp-range=${LAN.gateway4},static,255.255.255.0,1h`,
+        ],
+        ...[
+          `dhcp-host=${mac},${LAN.gateway4}`,
+          `dhcp-option=3,${ROUTER.lan[1].v4}`,
+          `dhcp-option-force=${option}`,
+        ],
+      ].join("\n"),
+    );
+    server.start();
+    const sniffer = await lab.sniff();
+    // What it finds configured it would leave alone.
+    await inGateway("ip", "link", "set", "lan0", "down");
+    await inGateway("ip", "address", "flush", "dev", "lan0");
+    manager = startManager();
+    const route = async () => inGateway("ip", "-4", "route", "show", "via", "192.168.77.66");
+    await until(async () => (await route()).includes(prefix)).catch((error) => {
+      throw new Error(
+        `${error}\n${server.log()}\n${readFileSync(join(folder(), "log"), "utf8").slice(-3_000)}`,
       );
-      server.start();
-      const sniffer = await lab.sniff();
-      // What it finds configured it would leave alone.
-      await inGateway("ip", "link", "set", "lan0", "down");
-      await inGateway("ip", "address", "flush", "dev", "lan0");
-      manager = startManager();
-      const route = async () => inGateway("ip", "-4", "route", "show", "via", "192.168.77.66");
-      await until(async () => (await route()).includes(prefix)).catch((error) => {
-        throw new Error(
-          `${error}\n${server.log()}\n${readFileSync(join(folder(), "log"), "utf8").slice(-3_000)}`,
-        );
-      });
-      // The sniffer's own kind of packets: the client asks for pages and names all the time.
-      let found: string | undefined;
-      await until(
-        async () => {
-          await lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4}/`);
-          const { checks } = (await gateway.api("GET", "/api/checks")).body as Checks;
-          found = checks.find(({ id }) => id === "tunnel:main")?.found;
-          return found?.includes("takes the route") === true;
-        },
-        TIMEOUT_MS / 2,
-        2_000,
-      ).catch((error) => {
-        throw new Error(`${error}: ${found}`);
-      });
-      expect(found).toContain(`takes the route ${prefix} via 192.168.77.66 dev lan0,`);
-      expect((await sniffer.stop()).leaks).toEqual([]);
-    },
-    TIMEOUT_MS,
-  );
+    });
+    // The sniffer's own kind of packets: the client asks for pages and names all the time.
+    let found: string | undefined;
+    await until(
+      async () => {
+        await lab.fetchFrom(lab.namespaces.client, `http://${INTERNET.host4}/`);
+        const { checks } = (await gateway.api("GET", "/api/checks")).body as Checks;
+        found = checks.find(({ id }) => id === "tunnel:main")?.found;
+        return found?.includes("takes the route") === true;
+      },
+      TIMEOUT_MS / 2,
+      2_000,
+    ).catch((error) => {
+      throw new Error(`${error}: ${found}`);
+    });
+    expect(found).toContain(`takes the route ${prefix} via 192.168.77.66 dev lan0,`);
+    expect((await sniffer.stop()).leaks).toEqual([]);
+  });
 
   const folder = () => join(lab.sandbox.directory, "manager");
   function startManager(): Bun.Subprocess {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { INTERNET, MULTIHOP_PORTS, ROUTER, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
@@ -7,6 +7,8 @@ import { until } from "../rig/tools/until.ts";
 import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what other labs show in passing");
+
+setDefaultTimeout(120_000);
 
 const PAGE = `http://${INTERNET.host4}/ip`;
 /** So many datagrams are enough for a leak to show. */
@@ -24,9 +26,9 @@ beforeAll(async () => {
   lab = await createLab({ cards: 2 });
   gateway = await lab.startGateway();
   await gateway.keep();
-}, 120_000);
-beforeEach(() => gateway.reset(), 120_000);
-afterAll(() => lab.close(), 120_000);
+});
+beforeEach(() => gateway.reset());
+afterAll(() => lab.close());
 
 const connect = async (server: string, via?: string) => {
   const { status, body } = await gateway.api("POST", "/api/connect", { server, ...(via && { via }) });
@@ -64,7 +66,7 @@ test("from blocked: packets go to the entry alone, and the internet sees the exi
   const from = (address: string) => arrived.filter((line) => line.includes(` ${address}.`)).length;
   expect(from(VPN.vpn2.v4)).toBeGreaterThan(ENOUGH);
   expect(from(ROUTER.public4)).toBe(0);
-}, 120_000);
+});
 
 test("a direct connect to the exit is what the sniffer would call a leak", async () => {
   const sniffer = await sniff(WAYS["box-vpn-1"]);
@@ -73,7 +75,7 @@ test("a direct connect to the exit is what the sniffer would call a leak", async
   const { leaks } = await sniffer.stop();
   expect(leaks.filter((frame) => frame.includes(`${VPN.vpn1.v4} UDP`)).length).toBeGreaterThan(0);
   expect(await status()).not.toHaveProperty("via");
-}, 120_000);
+});
 
 test("a switch to another exit by another entry loses no packet, and back neither", async () => {
   await connect("box-vpn-1", "box-vpn-2");
@@ -93,7 +95,7 @@ test("a switch to another exit by another entry loses no packet, and back neithe
   expect(udp?.lost).toEqual([]);
   const { leaks, missed } = await sniffer.stop();
   expect({ leaks, missed }).toEqual({ leaks: [], missed: 0 });
-}, 120_000);
+});
 
 test("a service that is killed leaves both hops as they are, and the next one takes them up", async () => {
   await connect("box-vpn-1", "box-vpn-2");
@@ -108,7 +110,7 @@ test("a service that is killed leaves both hops as they are, and the next one ta
   expect((await traffic.stop()).udp?.lost).toEqual([]);
   expect((await sniffer.stop()).leaks).toEqual([]);
   expect(gateway.log()).toContain("the tunnel to box-vpn-1 via box-vpn-2 is up already: adopting it");
-}, 120_000);
+});
 
 test("an entry that forwards nothing any more ends in blocked, never in the direct way, and is found again", async () => {
   await connect("box-vpn-1", "box-vpn-2");

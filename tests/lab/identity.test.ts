@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import type { Device } from "../../src/devices/schema.ts";
 import { LAN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -11,7 +11,8 @@ import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 
-const TIMEOUT_MS = 300_000;
+setDefaultTimeout(300_000);
+
 /** The LAN's second cable: its end at the gateway, and at the device that it leads to. */
 const OTHER = { prefix4: "192.168.78", prefix6: "fd78::", link: "lan1" };
 
@@ -22,12 +23,12 @@ beforeAll(async () => {
   await home.change(assign(3, "third"));
   await plugOtherCable();
   await home.comesToRest();
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   const { wrong, missed } = await home.finish();
   expect([wrong, missed]).toEqual([[], 0]);
   await home.close();
-}, TIMEOUT_MS);
+});
 
 async function wire(lab: Lab): Promise<GatewayOptions> {
   const { link, prefix4, prefix6 } = OTHER;
@@ -103,67 +104,55 @@ const plugIn = (device: number) =>
     `route replace default via ${LAN.gateway6}`,
   );
 
-test(
-  "with another IPv4 address, even one that another device had, and with a new IPv6 address a device keeps its exit",
-  async () => {
-    const [one, other] = [home.device(1), home.device(3)];
-    const [renewed, temporary] = ["192.168.77.41", "fd77::a1b2:c3d4:e5f6:1"];
-    await stays(1, readdress(one.v4, renewed), "box-vpn-2");
-    const renew = () =>
-      inDevice(
-        1,
-        `address add ${temporary}/64 dev lan0 nodad`,
-        `address change ${one.v6}/64 dev lan0 preferred_lft 0`,
-      );
-    await stays(1, renew, "box-vpn-2");
-    await until(async () => {
-      const known = await addressesOf(1);
-      return [renewed, temporary].every((address) => known.includes(address));
-    });
-    await inDevice(3, "link set lan0 down");
-    await stays(1, readdress(renewed, other.v4), "box-vpn-2");
-    await stays(1, readdress(other.v4, one.v4), "box-vpn-2");
-    await stays(3, () => plugIn(3), "custom-1");
-  },
-  TIMEOUT_MS,
-);
+test("with another IPv4 address, even one that another device had, and with a new IPv6 address a device keeps its exit", async () => {
+  const [one, other] = [home.device(1), home.device(3)];
+  const [renewed, temporary] = ["192.168.77.41", "fd77::a1b2:c3d4:e5f6:1"];
+  await stays(1, readdress(one.v4, renewed), "box-vpn-2");
+  const renew = () =>
+    inDevice(
+      1,
+      `address add ${temporary}/64 dev lan0 nodad`,
+      `address change ${one.v6}/64 dev lan0 preferred_lft 0`,
+    );
+  await stays(1, renew, "box-vpn-2");
+  await until(async () => {
+    const known = await addressesOf(1);
+    return [renewed, temporary].every((address) => known.includes(address));
+  });
+  await inDevice(3, "link set lan0 down");
+  await stays(1, readdress(renewed, other.v4), "box-vpn-2");
+  await stays(1, readdress(other.v4, one.v4), "box-vpn-2");
+  await stays(3, () => plugIn(3), "custom-1");
+});
 
-test(
-  "a device with another's MAC address gets that one's exit and no other, and its own again with its own",
-  async () => {
-    await inDevice(1, "link set lan0 down");
-    const asOther = () => inDevice(3, `link set lan0 address ${macOf(1)}`);
-    await stays(3, asOther, "box-vpn-2", ["custom-1", "box-vpn-2"]);
-    const asItself = () => inDevice(3, `link set lan0 address ${macOf(3)}`);
-    await stays(3, asItself, "custom-1", ["custom-1", "box-vpn-2"]);
-    await stays(1, () => plugIn(1), "box-vpn-2");
-  },
-  TIMEOUT_MS,
-);
+test("a device with another's MAC address gets that one's exit and no other, and its own again with its own", async () => {
+  await inDevice(1, "link set lan0 down");
+  const asOther = () => inDevice(3, `link set lan0 address ${macOf(1)}`);
+  await stays(3, asOther, "box-vpn-2", ["custom-1", "box-vpn-2"]);
+  const asItself = () => inDevice(3, `link set lan0 address ${macOf(3)}`);
+  await stays(3, asItself, "custom-1", ["custom-1", "box-vpn-2"]);
+  await stays(1, () => plugIn(1), "box-vpn-2");
+});
 
-test(
-  "a device that moves to another interface of the LAN keeps its exit",
-  async () => {
-    const { link, prefix4, prefix6 } = OTHER;
-    const move = () =>
-      inDevice(
-        1,
-        `link set ${link} address ${macOf(1)}`,
-        `link set ${link} up`,
-        `address add ${prefix4}.21/24 dev ${link}`,
-        `address add ${prefix6}21/64 dev ${link} nodad`,
-        `route replace default via ${prefix4}.1`,
-        `route replace default via ${prefix6}1`,
-      );
-    await inDevice(1, "link set lan0 down");
-    await stays(1, move, "box-vpn-2");
-    const { devices } = await told(home.gateway);
-    expect(devices.find(({ id }) => id === macOf(1))).toMatchObject({ interface: link, exit: "second" });
-    const comeBack = async () => {
-      await inDevice(1, `link set ${link} down`, `address flush dev ${link}`);
-      await plugIn(1);
-    };
-    await stays(1, comeBack, "box-vpn-2");
-  },
-  TIMEOUT_MS,
-);
+test("a device that moves to another interface of the LAN keeps its exit", async () => {
+  const { link, prefix4, prefix6 } = OTHER;
+  const move = () =>
+    inDevice(
+      1,
+      `link set ${link} address ${macOf(1)}`,
+      `link set ${link} up`,
+      `address add ${prefix4}.21/24 dev ${link}`,
+      `address add ${prefix6}21/64 dev ${link} nodad`,
+      `route replace default via ${prefix4}.1`,
+      `route replace default via ${prefix6}1`,
+    );
+  await inDevice(1, "link set lan0 down");
+  await stays(1, move, "box-vpn-2");
+  const { devices } = await told(home.gateway);
+  expect(devices.find(({ id }) => id === macOf(1))).toMatchObject({ interface: link, exit: "second" });
+  const comeBack = async () => {
+    await inDevice(1, `link set ${link} down`, `address flush dev ${link}`);
+    await plugIn(1);
+  };
+  await stays(1, comeBack, "box-vpn-2");
+});

@@ -1,6 +1,8 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { createLab } from "../rig/tools/lab.ts";
+
+setDefaultTimeout(120_000);
 
 test("on a machine with IPv6 turned off a server with IPv6 addresses serves IPv4, also after a restart", async () => {
   const lab = await createLab({ cards: 2 });
@@ -22,4 +24,4 @@ test("on a machine with IPv6 turned off a server with IPv6 addresses serves IPv4
   } finally {
     await lab.close();
   }
-}, 120_000);
+});

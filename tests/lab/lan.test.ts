@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout } from "bun:test";
 import { INTERNET, LAN, type NetworkCards, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { createLab, Gateway, type Lab } from "../rig/tools/lab.ts";
 import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same gateway with other cables and lines");
+
+setDefaultTimeout(90_000);
 
 const PAGE = `http://${INTERNET.host4}/`;
 /** A handshake that nobody answers, and the longest pause of the first attempts. */
@@ -55,8 +57,8 @@ describe("two cards, of which either is down and without addresses", () => {
       30_000,
     );
     await gateway.keep();
-  }, 90_000);
-  beforeEach(() => reset(lab, gateway), 90_000);
+  });
+  beforeEach(() => reset(lab, gateway));
   afterAll(() => lab.close(), 30_000);
 
   const health = async () => (await gateway.api("GET", "/health")).body;
@@ -82,7 +84,7 @@ describe("two cards, of which either is down and without addresses", () => {
     expect(await state()).toBe("connected");
     expect(await own()).toContain(VPN.vpn1.v4);
     expect((await sniffer.stop()).leaks).toEqual([]);
-  }, 90_000);
+  });
 
   test("without its uplink, too, it is reconnecting, a restart stays up, and all comes back by itself", async () => {
     await takeDown(lab, "lan0");
@@ -112,8 +114,8 @@ describe("two cards, and nobody has said which is the LAN's", () => {
       flags: ["--host", "::", "--lan", "", "--uplink", ""],
     });
     await gateway.keep();
-  }, 90_000);
-  beforeEach(() => reset(lab, gateway), 90_000);
+  });
+  beforeEach(() => reset(lab, gateway));
   afterAll(() => lab.close(), 30_000);
 
   const asks = (namespace: string, host: string) =>
@@ -172,7 +174,7 @@ describe("two cards, and nobody has said which is the LAN's", () => {
     await bringUp(lab, "lan0");
     await until(async () => (await asks(client, LAN.gateway4)) === "healthy", BACK_WITHIN_MS);
     await refused();
-  }, 90_000);
+  });
 
   test("a service that starts while the uplink's cable is out lets its default route come back", async () => {
     await gateway.kill("SIGTERM");
@@ -183,7 +185,7 @@ describe("two cards, and nobody has said which is the LAN's", () => {
     await until(() => gateway.log().includes("the uplink is up", told), BACK_WITHIN_MS);
     expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
     expect(await lab.fetchFrom(lab.namespaces.client, PAGE)).toContain(VPN.vpn1.v4);
-  }, 90_000);
+  });
 });
 
 test("a telephone that is plugged in does not take the LAN's place, nor is its network one", async () => {
@@ -258,7 +260,7 @@ describe.each([2, 1] as const)(
       const connect = () => gateway.api("POST", "/api/connect", { server: "box-vpn-1" });
       await until(async () => (await connect()).status === 200, 30_000);
       await gateway.keep();
-    }, 90_000);
+    });
     beforeEach(async () => {
       const { uplink } = lab.sandbox;
       await lab.exec(lab.namespaces.gateway, ["ip", "address", "del", `${own}/1`, "dev", uplink]);
@@ -311,6 +313,6 @@ describe.each([2, 1] as const)(
         cards === 1,
       );
       expect(stdout).not.toMatch(/to (128|0)\./);
-    }, 90_000);
+    });
   },
 );

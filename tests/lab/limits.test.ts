@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout, test } from "bun:test";
 import { INTERNET } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
@@ -9,6 +9,8 @@ import { until } from "../rig/tools/until.ts";
 const further = long("the same for limits that all share or a network has, and after a restart");
 
 const TIMEOUT_MS = 240_000;
+setDefaultTimeout(TIMEOUT_MS);
+
 const SECONDS = 5;
 /** Without a limit a stream takes all of a processor. */
 const FREE_SECONDS = 1;
@@ -31,9 +33,9 @@ beforeAll(async () => {
   expect(status).toBe(200);
   await startStreams(lab);
   await gateway.keep();
-}, TIMEOUT_MS);
-beforeEach(() => gateway.reset(), TIMEOUT_MS);
-afterAll(() => lab?.close(), TIMEOUT_MS);
+});
+beforeEach(() => gateway.reset());
+afterAll(() => lab?.close());
 
 /** A network on a card of its own, with one computer. */
 const GUESTS = "guest0";
@@ -112,25 +114,21 @@ async function isFree(device: Sender): Promise<void> {
   );
 }
 
-test(
-  "a device has its rate each way, over IPv4 and IPv6, and the one beside it is free",
-  async () => {
-    // Positive control.
-    await isFree(slow);
-    expect(await table()).toBe("");
-    await limit(RATE);
-    await isSlow();
-    await isSlow(INTERNET.host6);
-    await until(async () => {
-      const [, beside] = await Promise.all([isSlow(), streamed(lab, other.namespace, "down", FREE_SECONDS)]);
-      return rateOf(beside) > FREE;
-    });
-    await limit(null);
-    expect(await table()).toBe("");
-    await isFree(slow);
-  },
-  TIMEOUT_MS,
-);
+test("a device has its rate each way, over IPv4 and IPv6, and the one beside it is free", async () => {
+  // Positive control.
+  await isFree(slow);
+  expect(await table()).toBe("");
+  await limit(RATE);
+  await isSlow();
+  await isSlow(INTERNET.host6);
+  await until(async () => {
+    const [, beside] = await Promise.all([isSlow(), streamed(lab, other.namespace, "down", FREE_SECONDS)]);
+    return rateOf(beside) > FREE;
+  });
+  await limit(null);
+  expect(await table()).toBe("");
+  await isFree(slow);
+});
 
 further.test(
   "a limit outlives the service, and comes back if another program removes the table",
@@ -148,77 +146,64 @@ further.test(
     await until(async () => (await table()).includes("limit name"));
     await isSlow();
   },
-  TIMEOUT_MS,
 );
 
-test(
-  "a device is blocked at the byte of its quota, and the one beside it is not",
-  async () => {
-    await limit(null);
-    const carries = async ({ namespace }: LanDevice, seconds = FREE_SECONDS) =>
-      (await streamed(lab, namespace, "down", seconds)).bytes;
-    // Positive control.
-    expect(await carries(slow)).toBeGreaterThan(2 * QUOTA_BYTES);
-    await setQuota({ megabytes: 1, every: "day" });
-    const bytes = await carries(slow, SECONDS);
-    // Headers and acknowledgements count, too, and packets that are sent again: on a busy machine, a quarter of all.
-    expect(bytes).toBeLessThanOrEqual(QUOTA_BYTES);
-    expect(bytes).toBeGreaterThan(LEAST_PAYLOAD * QUOTA_BYTES);
-    expect(await carries(other)).toBeGreaterThan(2 * QUOTA_BYTES);
-    await setQuota(null);
-  },
-  TIMEOUT_MS,
-);
+test("a device is blocked at the byte of its quota, and the one beside it is not", async () => {
+  await limit(null);
+  const carries = async ({ namespace }: LanDevice, seconds = FREE_SECONDS) =>
+    (await streamed(lab, namespace, "down", seconds)).bytes;
+  // Positive control.
+  expect(await carries(slow)).toBeGreaterThan(2 * QUOTA_BYTES);
+  await setQuota({ megabytes: 1, every: "day" });
+  const bytes = await carries(slow, SECONDS);
+  // Headers and acknowledgements count, too, and packets that are sent again: on a busy machine, a quarter of all.
+  expect(bytes).toBeLessThanOrEqual(QUOTA_BYTES);
+  expect(bytes).toBeGreaterThan(LEAST_PAYLOAD * QUOTA_BYTES);
+  expect(await carries(other)).toBeGreaterThan(2 * QUOTA_BYTES);
+  await setQuota(null);
+});
 
 const reaches = async ({ namespace }: Sender) =>
   (await lab.exec(namespace, ["ping", "-c", "1", "-W", "2", INTERNET.host4])).code === 0;
 
-further.test(
-  "after its quota a device is slower, or is only told of",
-  async () => {
-    const quota = { megabytes: 1, every: "day" };
-    await setQuota({ ...quota, at_end: "told" });
-    for (const carried of await bothWays(slow)) expect(carried.bytes).toBeGreaterThan(2 * QUOTA_BYTES);
-    expect(await used()).toBe(QUOTA_BYTES);
-    const { events } = (await gateway.api("GET", "/api/events")).body;
-    expect(events.filter(({ code }: { code?: string }) => code === "quota_used").length).toBeGreaterThan(0);
-    // What was used counts for the other end, too.
-    const rate = { down: 0.8, up: 0.4 };
-    await setQuota({ ...quota, at_end: rate });
-    const beside = async () => (await streamed(lab, other.namespace, "down", SECONDS)).bytes;
-    const [, bytes] = await Promise.all([isSlow(INTERNET.host4, rate), beside()]);
-    expect(bytes).toBeGreaterThan(2 * QUOTA_BYTES);
-    await isSlow(INTERNET.host6, rate);
-    await setQuota(null);
-  },
-  TIMEOUT_MS,
-);
+further.test("after its quota a device is slower, or is only told of", async () => {
+  const quota = { megabytes: 1, every: "day" };
+  await setQuota({ ...quota, at_end: "told" });
+  for (const carried of await bothWays(slow)) expect(carried.bytes).toBeGreaterThan(2 * QUOTA_BYTES);
+  expect(await used()).toBe(QUOTA_BYTES);
+  const { events } = (await gateway.api("GET", "/api/events")).body;
+  expect(events.filter(({ code }: { code?: string }) => code === "quota_used").length).toBeGreaterThan(0);
+  // What was used counts for the other end, too.
+  const rate = { down: 0.8, up: 0.4 };
+  await setQuota({ ...quota, at_end: rate });
+  const beside = async () => (await streamed(lab, other.namespace, "down", SECONDS)).bytes;
+  const [, bytes] = await Promise.all([isSlow(INTERNET.host4, rate), beside()]);
+  expect(bytes).toBeGreaterThan(2 * QUOTA_BYTES);
+  await isSlow(INTERNET.host6, rate);
+  await setQuota(null);
+});
 
-test(
-  "what was used of a quota outlives the service, and a table that another program removes",
-  async () => {
-    await setQuota({ megabytes: 1_000, every: "day" });
-    await streamed(lab, slow.namespace, "down", SECONDS);
-    const before = await used();
-    expect(before).toBeGreaterThan(QUOTA_BYTES);
-    await gateway.kill("SIGKILL");
-    await gateway.restart();
-    expect(await used()).toBeGreaterThanOrEqual(before);
-    await lab.exec(lab.namespaces.gateway, ["nft", "delete", "table", "inet", "portcullis_limits"]);
-    await until(async () => (await table()).includes(slow.mac));
-    expect(await used()).toBeGreaterThanOrEqual(before);
-    // Positive control.
-    expect(await reaches(slow)).toBe(true);
-    await setQuota({ megabytes: 1, every: "day" });
-    expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
-    await gateway.kill("SIGKILL");
-    await gateway.restart();
-    expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
-    await setQuota(null);
-    expect(await reaches(slow)).toBe(true);
-  },
-  TIMEOUT_MS,
-);
+test("what was used of a quota outlives the service, and a table that another program removes", async () => {
+  await setQuota({ megabytes: 1_000, every: "day" });
+  await streamed(lab, slow.namespace, "down", SECONDS);
+  const before = await used();
+  expect(before).toBeGreaterThan(QUOTA_BYTES);
+  await gateway.kill("SIGKILL");
+  await gateway.restart();
+  expect(await used()).toBeGreaterThanOrEqual(before);
+  await lab.exec(lab.namespaces.gateway, ["nft", "delete", "table", "inet", "portcullis_limits"]);
+  await until(async () => (await table()).includes(slow.mac));
+  expect(await used()).toBeGreaterThanOrEqual(before);
+  // Positive control.
+  expect(await reaches(slow)).toBe(true);
+  await setQuota({ megabytes: 1, every: "day" });
+  expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
+  await gateway.kill("SIGKILL");
+  await gateway.restart();
+  expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
+  await setQuota(null);
+  expect(await reaches(slow)).toBe(true);
+});
 
 further.test(
   "everybody else shares a quota, over both families and invented MAC addresses, and a device with its own has that",
@@ -266,35 +251,30 @@ further.test(
     expect(await reachesAs("02:00:00:00:99:99")).toBe(true);
     expect([await reachesAs(slow.mac), await reaches(other)]).toEqual([true, true]);
   },
-  TIMEOUT_MS,
 );
 
-further.test(
-  "everybody else shares a rate, and a device with its own has that",
-  async () => {
-    const share = async (rate: typeof RATE | null) =>
-      expect((await gateway.api("PUT", "/api/shared-rate", { rate })).status).toBe(200);
-    await share(RATE);
-    await isSlow();
-    const begun = performance.now();
-    const both = await Promise.all(
-      [slow, other].map(({ namespace }) => streamed(lab, namespace, "down", SECONDS)),
-    );
-    const bytes = both.reduce((sum, each) => sum + each.bytes, 0);
-    // They do not begin and end at the same moment: together they take longer than each.
-    const ms = performance.now() - begun;
-    expect([isAtMost({ bytes, ms }, RATE.down), isNear({ bytes, ms }, RATE.down), both]).toEqual([
-      true,
-      true,
-      both,
-    ]);
-    await gateway.api("PUT", `/api/devices/${other.mac}`, { rate: { down: 1_000, up: null } });
-    await until(async () => rateOf(await streamed(lab, other.namespace, "down", SECONDS)) > FREE);
-    await share(null);
-    await isFree(slow);
-  },
-  TIMEOUT_MS,
-);
+further.test("everybody else shares a rate, and a device with its own has that", async () => {
+  const share = async (rate: typeof RATE | null) =>
+    expect((await gateway.api("PUT", "/api/shared-rate", { rate })).status).toBe(200);
+  await share(RATE);
+  await isSlow();
+  const begun = performance.now();
+  const both = await Promise.all(
+    [slow, other].map(({ namespace }) => streamed(lab, namespace, "down", SECONDS)),
+  );
+  const bytes = both.reduce((sum, each) => sum + each.bytes, 0);
+  // They do not begin and end at the same moment: together they take longer than each.
+  const ms = performance.now() - begun;
+  expect([isAtMost({ bytes, ms }, RATE.down), isNear({ bytes, ms }, RATE.down), both]).toEqual([
+    true,
+    true,
+    both,
+  ]);
+  await gateway.api("PUT", `/api/devices/${other.mac}`, { rate: { down: 1_000, up: null } });
+  await until(async () => rateOf(await streamed(lab, other.namespace, "down", SECONDS)) > FREE);
+  await share(null);
+  await isFree(slow);
+});
 
 const decide = async (change: object) =>
   expect((await gateway.api("PUT", `/api/networks/${GUESTS}`, change)).status).toBe(200);
@@ -324,7 +304,6 @@ further.test(
     await decide({ rate: null });
     await isFree(guest());
   },
-  TIMEOUT_MS,
 );
 
 further.test(
@@ -358,7 +337,6 @@ further.test(
     await decide({ quota: null });
     expect(await reaches(guest())).toBe(true);
   },
-  TIMEOUT_MS,
 );
 
 further.test(
@@ -376,5 +354,4 @@ further.test(
     await until(async () => await reaches(guest()), TIMEOUT_MS);
     expect((await gateway.api("GET", "/api/schedules")).body.schedules).toEqual([]);
   },
-  TIMEOUT_MS,
 );

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { readFileSync } from "node:fs";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -7,6 +7,8 @@ import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same gateway with another provider");
+
+setDefaultTimeout(120_000);
 
 const SOURCE = "https://internet.test/list";
 
@@ -23,17 +25,17 @@ beforeAll(async () => {
   const flags = ["--managed-list", SOURCE];
   gateway = await lab.startGateway({ flags, environment: website.environment });
   await gateway.keep();
-}, 120_000);
+});
 beforeEach(async () => {
   website.show("list", list);
   website.dawdle(0);
   await gateway.reset();
   website.visits();
-}, 120_000);
+});
 afterAll(async () => {
   await website?.stop();
   await lab?.close();
-}, 120_000);
+});
 
 const update = async (...flags: string[]) => {
   const { stdout, stderr } = await gateway.operate("servers", "update", "--json", ...flags);
@@ -83,7 +85,7 @@ test("without a tunnel only the operator's update leaves, by an exemption of its
   const lookup = (frame: string) => frame.includes(`${ROUTER.lan[2].v4} UDP 2`) && frame.includes(" > 53,");
   expect(leaks.filter(exemption).length).toBeGreaterThan(4);
   expect(leaks.filter((frame) => !exemption(frame) && !lookup(frame))).toEqual([]);
-}, 120_000);
+});
 
 test("the list is used, and is there after a restart without anyone to ask", async () => {
   await known();
@@ -125,7 +127,7 @@ test("the exemption of a service that is killed lets no other program out, and t
   await traffic.stop();
   const own = (frame: string) => / TCP 2\d{4} > 443/.test(frame);
   expect((await sniffer.stop()).leaks.filter((frame) => !own(frame))).toEqual([]);
-}, 120_000);
+});
 
 test("without its website the operator hears why, and the list stays", async () => {
   await known();

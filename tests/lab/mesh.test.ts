@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { MESH, Mesh } from "../rig/home/mesh.ts";
@@ -11,7 +11,8 @@ import { until } from "../rig/tools/until.ts";
 
 const { test } = long("a gateway with phones far away, two tunnels and restarts takes half a minute");
 
-const TIMEOUT_MS = 300_000;
+setDefaultTimeout(300_000);
+
 /** Tunnels, WireGuard's own times, and a busy machine. */
 const WITHIN_MS = 60_000;
 /** With one card, answers that lose their way have one that is open. */
@@ -34,103 +35,83 @@ beforeAll(async () => {
   // Otherwise the kernel sends one ICMP error a second to each device.
   for (const path of ["ipv4/icmp_ratelimit", "ipv6/icmp/ratelimit"])
     await mesh.inside(["sysctl", "-qw", `net/${path}=0`]);
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   for (const sender of senders) sender.kill();
   await website?.stop();
   await lab?.close();
-}, TIMEOUT_MS);
+});
 
-test(
-  "without the kill switch, what comes by a mesh leaves outside (control)",
-  async () => {
-    for (const path of ["ipv4/ip_forward", "ipv6/conf/all/forwarding"])
-      await mesh.inside(["sysctl", "-qw", `net/${path}=1`]);
-    sniffer = await lab.sniff();
-    await isSeenAs(phone(), ROUTER.public4);
-    expect(sniffer.take().length).toBeGreaterThan(0);
-    senders = mesh.peers.map((peer) => peer.sends(INTERNET.host4));
-  },
-  TIMEOUT_MS,
-);
+test("without the kill switch, what comes by a mesh leaves outside (control)", async () => {
+  for (const path of ["ipv4/ip_forward", "ipv6/conf/all/forwarding"])
+    await mesh.inside(["sysctl", "-qw", `net/${path}=1`]);
+  sniffer = await lab.sniff();
+  await isSeenAs(phone(), ROUTER.public4);
+  expect(sniffer.take().length).toBeGreaterThan(0);
+  senders = mesh.peers.map((peer) => peer.sends(INTERNET.host4));
+});
 
-test(
-  "a new mesh is a network that is blocked, and whose devices are known by address",
-  async () => {
-    gateway = await lab.startGateway({
-      flags: ["--mesh", mesh.link, "--host", "::"],
-      environment: website.environment,
-    });
-    sniffer.take();
-    await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
-    await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
-    expect(await network()).toMatchObject({ exit: "blocked", page: false, others: false, present: true });
-    // Its own packets leave by the tunnel, so the phones are heard again.
-    await until(
-      async () => (await row(phone())) !== undefined && (await row(tablet())) !== undefined,
-      WITHIN_MS,
-    );
-    expect(await row(phone())).toMatchObject({ interface: mesh.link, exit: "blocked", online: true });
-    expect(await phone().seenAs()).toBeNull();
-    expect(await reaches(LAN.client4)).toBe(false);
-    expect(await page()).toBeNull();
-    expect(sniffer.take()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("a new mesh is a network that is blocked, and whose devices are known by address", async () => {
+  gateway = await lab.startGateway({
+    flags: ["--mesh", mesh.link, "--host", "::"],
+    environment: website.environment,
+  });
+  sniffer.take();
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await gateway.ask("PUT", "/api/tunnels/second", { provider: "managed", server: "box-vpn-2" });
+  expect(await network()).toMatchObject({ exit: "blocked", page: false, others: false, present: true });
+  // Its own packets leave by the tunnel, so the phones are heard again.
+  await until(
+    async () => (await row(phone())) !== undefined && (await row(tablet())) !== undefined,
+    WITHIN_MS,
+  );
+  expect(await row(phone())).toMatchObject({ interface: mesh.link, exit: "blocked", online: true });
+  expect(await phone().seenAs()).toBeNull();
+  expect(await reaches(LAN.client4)).toBe(false);
+  expect(await page()).toBeNull();
+  expect(sniffer.take()).toEqual([]);
+});
 
-test(
-  "each device of a mesh leaves by its exit, or by that of the mesh, and nothing leaves outside",
-  async () => {
-    await decide({ exit: "main" });
-    await isSeenAs(phone(), HOMES);
-    await gateway.ask("PUT", `/api/devices/${encodeURIComponent(`${tablet().v4}/32`)}`, { exit: "second" });
-    await isSeenAs(tablet(), SECONDS);
-    await isSeenAs(phone(), HOMES);
-    expect(sniffer.take()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("each device of a mesh leaves by its exit, or by that of the mesh, and nothing leaves outside", async () => {
+  await decide({ exit: "main" });
+  await isSeenAs(phone(), HOMES);
+  await gateway.ask("PUT", `/api/devices/${encodeURIComponent(`${tablet().v4}/32`)}`, { exit: "second" });
+  await isSeenAs(tablet(), SECONDS);
+  await isSeenAs(phone(), HOMES);
+  expect(sniffer.take()).toEqual([]);
+});
 
-test(
-  "names are asked by the exit of the device, by the gateway's own resolver too, and a blocked mesh has none",
-  async () => {
-    await until(async () => Bun.deepEquals(await askers(phone()), [HOMES]), WITHIN_MS);
-    expect(await askers(tablet())).toEqual([SECONDS]);
-    await gateway.ask("PUT", "/api/dns/lists", { lists: [{ url: "https://internet.test/ads.txt" }] });
-    await until(async () => (await gateway.ask("GET", "/api/dns")).blocked_names === 1, WITHIN_MS);
-    expect(await gateway.ask("GET", "/api/dns")).toMatchObject({ state: "on" });
-    await until(async () => Bun.deepEquals(await askers(phone()), [HOMES]), WITHIN_MS);
-    await until(async () => Bun.deepEquals(await askers(tablet()), [SECONDS]), WITHIN_MS);
-    await decide({ exit: "blocked" });
-    // The resolver itself refuses what has no exit.
-    await until(async () => Bun.deepEquals(await askers(phone()), ["nobody"]), WITHIN_MS);
-    expect(await askers(tablet())).toEqual([SECONDS]);
-    await decide({ exit: "main" });
-    await gateway.ask("PUT", "/api/dns/lists", { lists: [] });
-    expect(sniffer.take()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("names are asked by the exit of the device, by the gateway's own resolver too, and a blocked mesh has none", async () => {
+  await until(async () => Bun.deepEquals(await askers(phone()), [HOMES]), WITHIN_MS);
+  expect(await askers(tablet())).toEqual([SECONDS]);
+  await gateway.ask("PUT", "/api/dns/lists", { lists: [{ url: "https://internet.test/ads.txt" }] });
+  await until(async () => (await gateway.ask("GET", "/api/dns")).blocked_names === 1, WITHIN_MS);
+  expect(await gateway.ask("GET", "/api/dns")).toMatchObject({ state: "on" });
+  await until(async () => Bun.deepEquals(await askers(phone()), [HOMES]), WITHIN_MS);
+  await until(async () => Bun.deepEquals(await askers(tablet()), [SECONDS]), WITHIN_MS);
+  await decide({ exit: "blocked" });
+  // The resolver itself refuses what has no exit.
+  await until(async () => Bun.deepEquals(await askers(phone()), ["nobody"]), WITHIN_MS);
+  expect(await askers(tablet())).toEqual([SECONDS]);
+  await decide({ exit: "main" });
+  await gateway.ask("PUT", "/api/dns/lists", { lists: [] });
+  expect(sniffer.take()).toEqual([]);
+});
 
-test(
-  "a mesh reaches the LAN and the page only if people say so",
-  async () => {
-    expect(await reaches(LAN.client4)).toBe(false);
-    await decide({ others: true });
-    expect(await reaches(LAN.client4)).toBe(false);
-    await gateway.ask("PUT", "/api/networks/lan0", { others: true });
-    await until(() => reaches(LAN.client4), WITHIN_MS);
-    await decide({ others: false });
-    await until(async () => !(await reaches(LAN.client4)), WITHIN_MS);
-    expect(await page()).toBeNull();
-    await decide({ page: true });
-    await until(async () => (await page()) !== null, WITHIN_MS);
-    await decide({ page: false });
-    expect(sniffer.take()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("a mesh reaches the LAN and the page only if people say so", async () => {
+  expect(await reaches(LAN.client4)).toBe(false);
+  await decide({ others: true });
+  expect(await reaches(LAN.client4)).toBe(false);
+  await gateway.ask("PUT", "/api/networks/lan0", { others: true });
+  await until(() => reaches(LAN.client4), WITHIN_MS);
+  await decide({ others: false });
+  await until(async () => !(await reaches(LAN.client4)), WITHIN_MS);
+  expect(await page()).toBeNull();
+  await decide({ page: true });
+  await until(async () => (await page()) !== null, WITHIN_MS);
+  await decide({ page: false });
+  expect(sniffer.take()).toEqual([]);
+});
 
 async function isSeenAs(peer: (typeof mesh.peers)[number], address: string): Promise<void> {
   let last: string | null = null;

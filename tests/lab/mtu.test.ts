@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout } from "bun:test";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, TUNNEL, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { LEAST_MTU } from "../../src/tunnel/mtu.ts";
@@ -12,6 +12,8 @@ const TRANSFER_BYTES = 400_000;
 /** It takes a moment; if large packets vanish it never comes to an end. */
 const TRANSFER_SECONDS = "15";
 const TEST_MS = 120_000;
+setDefaultTimeout(TEST_MS);
+
 const WHOLE_MTU = 1420;
 /** Some seconds, and a busy machine. */
 const MEASURED_WITHIN_MS = 60_000;
@@ -82,12 +84,12 @@ describe.each([
     expect((await gateway.api("POST", "/api/custom/add", body)).status).toBe(200);
     expect((await gateway.api("POST", "/api/provider/custom")).status).toBe(200);
     await gateway.keep();
-  }, TEST_MS);
-  beforeEach(() => gateway.reset(), TEST_MS);
+  });
+  beforeEach(() => gateway.reset());
   afterAll(async () => {
     website.kill("SIGKILL");
     await lab.close();
-  }, TEST_MS);
+  });
 
   const done = async (namespace: string, argv: readonly string[], stdin?: string) =>
     expect((await lab.exec(namespace, argv, stdin)).stderr).toBe("");
@@ -150,44 +152,36 @@ describe.each([
 
   describe("behind a router that says nothing,", () => {
     const router = (text: string) => done(lab.namespaces.router, ["nft", "-f", "-"], text);
-    beforeEach(() => router(SILENCE), TEST_MS);
-    afterEach(() => router("delete table inet silence"), TEST_MS);
+    beforeEach(() => router(SILENCE));
+    afterEach(() => router("delete table inet silence"));
 
-    test(
-      "long packets get no answer if the gateway may not measure (positive control)",
-      async () => {
-        const forbid = (groups: string) =>
-          done(lab.namespaces.gateway, ["tee", "/proc/sys/net/ipv4/ping_group_range"], groups);
-        await forbid("100 200");
-        try {
-          await narrow({ bytes: 1400, ways: "both ways" });
-          await reconnect();
-          // Not a transfer: over IPv4, Linux sends several packets that a program gives it as one without DF, and the
-          // router may fragment them.
-          expect([await isAnswered(LEAST_MTU), await isAnswered(WHOLE_MTU)]).toEqual([true, false]);
-          expect(await mtu()).toBe(WHOLE_MTU);
-        } finally {
-          await forbid("1 0");
-        }
-      },
-      TEST_MS,
-    );
+    test("long packets get no answer if the gateway may not measure (positive control)", async () => {
+      const forbid = (groups: string) =>
+        done(lab.namespaces.gateway, ["tee", "/proc/sys/net/ipv4/ping_group_range"], groups);
+      await forbid("100 200");
+      try {
+        await narrow({ bytes: 1400, ways: "both ways" });
+        await reconnect();
+        // Not a transfer: over IPv4, Linux sends several packets that a program gives it as one without DF, and the
+        // router may fragment them.
+        expect([await isAnswered(LEAST_MTU), await isAnswered(WHOLE_MTU)]).toEqual([true, false]);
+        expect(await mtu()).toBe(WHOLE_MTU);
+      } finally {
+        await forbid("1 0");
+      }
+    });
 
     test.each(SILENT)("large transfers pass if it carries $bytes bytes $ways", passes, TEST_MS);
 
-    test(
-      "the next connect uses what was measured from the first packet on",
-      async () => {
-        const wanted = { 4: 1328, 6: 1312 }[family];
-        await narrow({ bytes: 1400, ways: "both ways" });
-        await reconnect();
-        await until(async () => (await mtu()) === wanted, MEASURED_WITHIN_MS);
-        await reconnect();
-        const routes = await lab.exec(lab.namespaces.gateway, ["ip", "route", "show", "table", "20556"]);
-        expect(routes.stdout).toContain(`mtu lock ${wanted}`);
-        await transfer(INTERNET.host4);
-      },
-      TEST_MS,
-    );
+    test("the next connect uses what was measured from the first packet on", async () => {
+      const wanted = { 4: 1328, 6: 1312 }[family];
+      await narrow({ bytes: 1400, ways: "both ways" });
+      await reconnect();
+      await until(async () => (await mtu()) === wanted, MEASURED_WITHIN_MS);
+      await reconnect();
+      const routes = await lab.exec(lab.namespaces.gateway, ["ip", "route", "show", "table", "20556"]);
+      expect(routes.stdout).toContain(`mtu lock ${wanted}`);
+      await transfer(INTERNET.host4);
+    });
   });
 });

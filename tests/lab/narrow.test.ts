@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, ROUTER, UPLINK, VPN, VPN_PORT } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -12,7 +12,7 @@ const NARROW_MTU = 1400;
 const TRANSFER_BYTES = 400_000;
 /** It takes a moment; where large packets vanish it never comes to an end. */
 const TRANSFER_SECONDS = "15";
-const TEST_MS = 90_000;
+setDefaultTimeout(90_000);
 
 /** Gives so many bytes, and tells how many it was given. */
 const WEBSITE = `
@@ -58,39 +58,31 @@ describe.each([
       expect((await gateway.api("POST", "/api/connect", { server: "narrow" })).status).toBe(200);
       // A server whose WireGuard sends several packets as one cannot send fragments either.
       await until(async () => (await gateway.api("GET", "/api/status")).body.mtu === mtu);
-    }, TEST_MS);
+    });
     afterAll(async () => {
       website.kill("SIGKILL");
       await lab.close();
-    }, TEST_MS);
+    });
 
-    test(
-      "a LAN client's large transfers come to their end, there and back",
-      async () => {
-        const curl = (url: string, ...words: string[]) =>
-          lab.exec(
-            lab.namespaces.client,
-            ["curl", "-gsS", "-m", TRANSFER_SECONDS, ...words, url],
-            "x".repeat(TRANSFER_BYTES),
-          );
-        for (const host of [INTERNET.host4, `[${INTERNET.host6}]`]) {
-          const sent = await curl(`http://${host}:8080/`, "--data-binary", "@-");
-          expect(sent).toEqual({ code: 0, stdout: `${TRANSFER_BYTES}`, stderr: "" });
-          expect((await curl(`http://${host}:8080/`)).stdout.length).toBe(TRANSFER_BYTES);
-        }
-      },
-      TEST_MS,
-    );
+    test("a LAN client's large transfers come to their end, there and back", async () => {
+      const curl = (url: string, ...words: string[]) =>
+        lab.exec(
+          lab.namespaces.client,
+          ["curl", "-gsS", "-m", TRANSFER_SECONDS, ...words, url],
+          "x".repeat(TRANSFER_BYTES),
+        );
+      for (const host of [INTERNET.host4, `[${INTERNET.host6}]`]) {
+        const sent = await curl(`http://${host}:8080/`, "--data-binary", "@-");
+        expect(sent).toEqual({ code: 0, stdout: `${TRANSFER_BYTES}`, stderr: "" });
+        expect((await curl(`http://${host}:8080/`)).stdout.length).toBe(TRANSFER_BYTES);
+      }
+    });
 
-    test(
-      "the gateway's kernel knows the narrow way, by which WireGuard's packets go",
-      async () => {
-        const get = ["ip", "route", "get", address, "mark", "0x104c"];
-        const { stdout } = await lab.exec(lab.namespaces.gateway, get);
-        expect(stdout).toContain(`via ${router} dev ${lab.sandbox.uplink}`);
-        expect(stdout).toContain(`mtu ${NARROW_MTU}`);
-      },
-      TEST_MS,
-    );
+    test("the gateway's kernel knows the narrow way, by which WireGuard's packets go", async () => {
+      const get = ["ip", "route", "get", address, "mark", "0x104c"];
+      const { stdout } = await lab.exec(lab.namespaces.gateway, get);
+      expect(stdout).toContain(`via ${router} dev ${lab.sandbox.uplink}`);
+      expect(stdout).toContain(`mtu ${NARROW_MTU}`);
+    });
   },
 );

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout } from "bun:test";
 import type { Check, Checks } from "../../src/checks/schema.ts";
 import type { JournalEntry } from "../../src/journal/schema.ts";
 import { LAN, ROUTER } from "../../src/sandbox/topology.ts";
@@ -13,6 +13,8 @@ import { until } from "../rig/tools/until.ts";
 const { test } = long("the same gateway beside other home routers");
 
 const TEST_MS = 300_000;
+setDefaultTimeout(TEST_MS);
+
 /** Results are kept for five seconds. */
 const EVERY_MS = 2_000;
 /** As a router that someone connects by one of its LAN ports. */
@@ -93,103 +95,91 @@ function flood(packets: readonly Uint8Array[]): Promise<void> {
 }
 
 describe("with one cable, where what the gateway asks is DHCP and neighbour discovery and nothing else leaves,", () => {
-  beforeAll(() => open(1), TEST_MS);
-  beforeEach(reset, TEST_MS);
+  beforeAll(() => open(1));
+  beforeEach(reset);
   afterEach(async () => {
     const { leaks, dhcp: asked } = await sniffer.stop();
     expect(leaks).toEqual([]);
     expect(asked).toBeGreaterThan(0);
-  }, TEST_MS);
-  afterAll(() => lab.close(), TEST_MS);
+  });
+  afterAll(() => lab.close());
 
   const { v4 } = ROUTER.lan[1];
   const dhcp = "port=0\ninterface=lan0\ndhcp-range=192.168.77.100,192.168.77.199\n";
   const serving = (config: string) => new Dnsmasq(lab, lab.namespaces.router, config);
 
-  test(
-    "the home router is told while it leads devices past the gateway, and no longer than that",
-    async () => {
-      const both = serving(`${dhcp}dhcp-range=fd77::,ra-stateless,64\n${ADVERTISES}`);
-      both.start();
-      const server = `the DHCP server ${v4} on lan0 gives devices the router ${v4}`;
-      await finds(new RegExp(`^warning: .*${server}`));
-      await finds(/^warning: .*fe80::[0-9a-f:]+ on lan0 advertises itself as an IPv6 router/);
-      await alerted(/^other_router: .*advertises itself as an IPv6 router/);
-      await alerted(new RegExp(`^other_router: Devices might leave outside the tunnel: .*${server}`));
-      expect((await gateway.api("GET", "/api/network")).body.other_routers).toHaveLength(2);
-      await both.stop();
-      // Without IPv6, and with the gateway as router and resolver.
-      const right = serving(`${dhcp}dhcp-option=3,${LAN.gateway4}\ndhcp-option=6,${LAN.gateway4}\n`);
-      right.start();
-      await addAddress(90);
-      await finds(/^ok: none leads devices past the gateway$/);
-      await alerted(/^other_router_gone: No other router leads devices outside the tunnel now\.$/);
-      await right.stop();
-    },
-    TEST_MS,
-  );
+  test("the home router is told while it leads devices past the gateway, and no longer than that", async () => {
+    const both = serving(`${dhcp}dhcp-range=fd77::,ra-stateless,64\n${ADVERTISES}`);
+    both.start();
+    const server = `the DHCP server ${v4} on lan0 gives devices the router ${v4}`;
+    await finds(new RegExp(`^warning: .*${server}`));
+    await finds(/^warning: .*fe80::[0-9a-f:]+ on lan0 advertises itself as an IPv6 router/);
+    await alerted(/^other_router: .*advertises itself as an IPv6 router/);
+    await alerted(new RegExp(`^other_router: Devices might leave outside the tunnel: .*${server}`));
+    expect((await gateway.api("GET", "/api/network")).body.other_routers).toHaveLength(2);
+    await both.stop();
+    // Without IPv6, and with the gateway as router and resolver.
+    const right = serving(`${dhcp}dhcp-option=3,${LAN.gateway4}\ndhcp-option=6,${LAN.gateway4}\n`);
+    right.start();
+    await addAddress(90);
+    await finds(/^ok: none leads devices past the gateway$/);
+    await alerted(/^other_router_gone: No other router leads devices outside the tunnel now\.$/);
+    await right.stop();
+  });
 
-  test(
-    "a hundred routers and thousands of malformed packets neither stop the service nor hide that devices may leave",
-    async () => {
-      const before = (await alerts()).length;
-      const fake = (number: number) =>
-        advertisementPacket({ from: `fe80::aa:${number.toString(16)}`, lifetime: 20 });
-      const routers = Array.from({ length: ROUTERS }, (_, number) => fake(number + 1));
-      const garbage = Array.from({ length: FLOOD }, (_, number) => {
-        const packet = Uint8Array.from(fake(number));
-        crypto.getRandomValues(packet.subarray(41));
-        return packet.subarray(0, 41 + (number % (packet.length - 41)));
-      });
-      // The service listens some seconds after its start.
-      await finds(
-        /^warning: (fe80::aa:\S+ on lan0 advertises itself as an IPv6 router; ){3}and 13 more: /,
-        () => flood(routers),
-      );
-      await finds(/^ok: /);
-      await flood(garbage);
-      expect(await check()).toMatchObject({ result: "ok" });
-      await alerted(/^other_router_gone: /);
-      expect((await alerts()).length - before).toBeLessThanOrEqual(4);
-      expect((await gateway.api("GET", "/health")).body).toBe("healthy");
-    },
-    TEST_MS,
-  );
+  test("a hundred routers and thousands of malformed packets neither stop the service nor hide that devices may leave", async () => {
+    const before = (await alerts()).length;
+    const fake = (number: number) =>
+      advertisementPacket({ from: `fe80::aa:${number.toString(16)}`, lifetime: 20 });
+    const routers = Array.from({ length: ROUTERS }, (_, number) => fake(number + 1));
+    const garbage = Array.from({ length: FLOOD }, (_, number) => {
+      const packet = Uint8Array.from(fake(number));
+      crypto.getRandomValues(packet.subarray(41));
+      return packet.subarray(0, 41 + (number % (packet.length - 41)));
+    });
+    // The service listens some seconds after its start.
+    await finds(
+      /^warning: (fe80::aa:\S+ on lan0 advertises itself as an IPv6 router; ){3}and 13 more: /,
+      () => flood(routers),
+    );
+    await finds(/^ok: /);
+    await flood(garbage);
+    expect(await check()).toMatchObject({ result: "ok" });
+    await alerted(/^other_router_gone: /);
+    expect((await alerts()).length - before).toBeLessThanOrEqual(4);
+    expect((await gateway.api("GET", "/health")).body).toBe("healthy");
+  });
 });
 
 describe("with two cables, where nothing is asked on the uplink, and IPv6 turned off on the gateway", () => {
-  beforeAll(() => open(2, "net.ipv6.conf.all.disable_ipv6=1"), TEST_MS);
-  beforeEach(reset, TEST_MS);
+  beforeAll(() => open(2, "net.ipv6.conf.all.disable_ipv6=1"));
+  beforeEach(reset);
   afterEach(async () => {
     const { leaks, dhcp } = await sniffer.stop();
     expect({ leaks, dhcp }).toEqual({ leaks: [], dhcp: 0 });
-  }, TEST_MS);
-  afterAll(() => lab.close(), TEST_MS);
+  });
+  afterAll(() => lab.close());
 
-  test(
-    "a router of another network in the LAN is told, and the interface is listened to again after it was gone",
-    async () => {
-      const { client } = lab.namespaces;
-      await finds(/^ok: none leads devices past the gateway$/);
-      const { address, range } = STRANGE;
-      await run(client, "ip", "address", "add", `${address}/24`, "dev", "lan0");
-      const config = `port=0\ninterface=lan0\ndhcp-range=${range}\ndhcp-range=fd77::,ra-stateless,64\n${ADVERTISES}`;
-      const router = new Dnsmasq(lab, client, config);
-      router.start();
-      // Whether its DHCP server is heard of as soon depends on the machine.
-      await alerted(/^other_router: Devices might leave outside the tunnel: .*fe80::/);
-      await run(lab.namespaces.gateway, "ip", "link", "set", "dev", "lan0", "down");
-      await run(lab.namespaces.gateway, "ip", "link", "set", "dev", "lan0", "up");
-      await addAddress(90);
-      await finds(
-        new RegExp(`^warning: .*the DHCP server ${address} on lan0 gives devices the router ${address}`),
-      );
-      await finds(/^warning: .*fe80::[0-9a-f:]+ on lan0 advertises itself as an IPv6 router/);
-      await router.stop();
-      await addAddress(91);
-      await finds(/^ok: /);
-      await alerted(/^other_router_gone: /);
-    },
-    TEST_MS,
-  );
+  test("a router of another network in the LAN is told, and the interface is listened to again after it was gone", async () => {
+    const { client } = lab.namespaces;
+    await finds(/^ok: none leads devices past the gateway$/);
+    const { address, range } = STRANGE;
+    await run(client, "ip", "address", "add", `${address}/24`, "dev", "lan0");
+    const config = `port=0\ninterface=lan0\ndhcp-range=${range}\ndhcp-range=fd77::,ra-stateless,64\n${ADVERTISES}`;
+    const router = new Dnsmasq(lab, client, config);
+    router.start();
+    // Whether its DHCP server is heard of as soon depends on the machine.
+    await alerted(/^other_router: Devices might leave outside the tunnel: .*fe80::/);
+    await run(lab.namespaces.gateway, "ip", "link", "set", "dev", "lan0", "down");
+    await run(lab.namespaces.gateway, "ip", "link", "set", "dev", "lan0", "up");
+    await addAddress(90);
+    await finds(
+      new RegExp(`^warning: .*the DHCP server ${address} on lan0 gives devices the router ${address}`),
+    );
+    await finds(/^warning: .*fe80::[0-9a-f:]+ on lan0 advertises itself as an IPv6 router/);
+    await router.stop();
+    await addAddress(91);
+    await finds(/^ok: /);
+    await alerted(/^other_router_gone: /);
+  });
 });

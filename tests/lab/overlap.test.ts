@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, TUNNEL } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -9,7 +9,8 @@ import { call } from "../rig/tools/request.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 
-const TIMEOUT_MS = 240_000;
+setDefaultTimeout(240_000);
+
 /** In 0.0.0.0/1, not in 10.0.0.0/8. */
 const HALF_ONLY = "100.64.9.9";
 const DESTINATIONS = [TUNNEL.server4, HALF_ONLY, INTERNET.host4, TUNNEL.server6, INTERNET.host6];
@@ -44,8 +45,8 @@ beforeAll(async () => {
     devices.push(device);
     await ask("PUT", `/api/devices/${device.mac}`, { exit });
   }
-}, TIMEOUT_MS);
-afterAll(() => lab?.close(), TIMEOUT_MS);
+});
+afterAll(() => lab?.close());
 
 async function ask(method: string, path: string, body: unknown): Promise<void> {
   const answer = await call(gateway.port, method, path, body);
@@ -63,27 +64,23 @@ async function send({ namespace }: LanDevice, host: string, text: string): Promi
 
 const urlOf = (host: string) => `http://${host.includes(":") ? `[${host}]` : host}:7/`;
 
-test(
-  "two servers with the same address inside, and overlapping allowed_ips: each device's packets take its own tunnel, or are refused",
-  async () => {
-    const sightings = await Sightings.start(lab);
-    const sniffer = await lab.sniff();
-    for (const device of devices)
-      for (const [index, host] of DESTINATIONS.entries())
-        await send(device, host, `m${device.number}u${index}m`);
-    await sightings.stop();
-    const seen = (device: number) =>
-      DESTINATIONS.map((_, index) => {
-        const places = sightings.all.filter((each) => each.device === device && each.number === index);
-        return [...new Set(places.map(({ place }) => place))].join() || null;
-      });
-    expect(EXITS.map((_, index) => seen(index + 1))).toEqual(EXITS.map(({ places }) => [...places]));
-    for (const [index, device] of devices.entries()) {
-      const without = DESTINATIONS.filter((_, each) => EXITS[index]?.places[each] === null);
-      for (const host of without)
-        expect([host, await lab.isRefused(device.namespace, urlOf(host))]).toEqual([host, true]);
-    }
-    expect((await sniffer.stop()).leaks).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("two servers with the same address inside, and overlapping allowed_ips: each device's packets take its own tunnel, or are refused", async () => {
+  const sightings = await Sightings.start(lab);
+  const sniffer = await lab.sniff();
+  for (const device of devices)
+    for (const [index, host] of DESTINATIONS.entries())
+      await send(device, host, `m${device.number}u${index}m`);
+  await sightings.stop();
+  const seen = (device: number) =>
+    DESTINATIONS.map((_, index) => {
+      const places = sightings.all.filter((each) => each.device === device && each.number === index);
+      return [...new Set(places.map(({ place }) => place))].join() || null;
+    });
+  expect(EXITS.map((_, index) => seen(index + 1))).toEqual(EXITS.map(({ places }) => [...places]));
+  for (const [index, device] of devices.entries()) {
+    const without = DESTINATIONS.filter((_, each) => EXITS[index]?.places[each] === null);
+    for (const host of without)
+      expect([host, await lab.isRefused(device.namespace, urlOf(host))]).toEqual([host, true]);
+  }
+  expect((await sniffer.stop()).leaks).toEqual([]);
+});

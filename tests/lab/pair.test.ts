@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -12,7 +12,8 @@ import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 
-const TEST_MS = 180_000;
+setDefaultTimeout(180_000);
+
 /** A backup takes over after 4 s, a script fails after 4 s, and a dead tunnel is noticed within 15 s; more when busy. */
 const MOVED_WITHIN_MS = 90_000;
 /** So many datagrams are enough for a loss or a leak to show. */
@@ -44,7 +45,7 @@ beforeAll(async () => {
     first: new Keepalived(lab, namespaces.gateway, documented("MASTER", first.port)),
     second: new Keepalived(lab, other, documented("BACKUP", second.port)),
   };
-}, TEST_MS);
+});
 /** Both serve, and the first one has the shared address. */
 beforeEach(async () => {
   await lab.plug();
@@ -59,13 +60,13 @@ beforeEach(async () => {
   keepers.first.start();
   keepers.second.start();
   await comesBy(VPN.vpn1, "when both have started");
-}, TEST_MS);
+});
 afterEach(async () => {
   await Promise.all([keepers.first.stop(), keepers.second.stop()]);
   await traffic.stop();
   await sniffer.stop();
-}, TEST_MS);
-afterAll(() => lab?.close(), TEST_MS);
+});
+afterAll(() => lab?.close());
 
 async function ask(gateway: Gateway, path: string, body?: unknown): Promise<void> {
   const answer = await gateway.api("POST", path, body);
@@ -83,91 +84,67 @@ async function comesBy(server: { v4: string }, after: string): Promise<void> {
   expect(await leaks()).toEqual([]);
 }
 
-test(
-  "the first gateway serves the shared address",
-  async () => {
-    expect(await page()).toContain(VPN.vpn1.v4);
-    expect([...keepers.first.complaints(), ...keepers.second.complaints()]).toEqual([]);
-  },
-  TEST_MS,
-);
+test("the first gateway serves the shared address", async () => {
+  expect(await page()).toContain(VPN.vpn1.v4);
+  expect([...keepers.first.complaints(), ...keepers.second.complaints()]).toEqual([]);
+});
 
-test(
-  "after a power cut of the first, the second serves; when the first is back, it serves again",
-  async () => {
-    await cutPower(lab);
-    await comesBy(VPN.vpn2, "after a power cut of the master");
-    await lab.plug();
-    await first.start();
-    keepers.first.start();
-    await comesBy(VPN.vpn1, "after its return");
-  },
-  TEST_MS,
-);
+test("after a power cut of the first, the second serves; when the first is back, it serves again", async () => {
+  await cutPower(lab);
+  await comesBy(VPN.vpn2, "after a power cut of the master");
+  await lab.plug();
+  await first.start();
+  keepers.first.start();
+  await comesBy(VPN.vpn1, "after its return");
+});
 
-test(
-  "when the first gateway's tunnel dies, the second serves, and the first when it is back",
-  async () => {
-    const cable = (state: "up" | "down") =>
-      lab.exec(lab.namespaces.vpn1, ["ip", "link", "set", "dev", "wan0", state]);
-    await cable("down");
-    await comesBy(VPN.vpn2, "after the death of the master's tunnel").finally(() => cable("up"));
-    await comesBy(VPN.vpn1, "after its return");
-  },
-  TEST_MS,
-);
+test("when the first gateway's tunnel dies, the second serves, and the first when it is back", async () => {
+  const cable = (state: "up" | "down") =>
+    lab.exec(lab.namespaces.vpn1, ["ip", "link", "set", "dev", "wan0", state]);
+  await cable("down");
+  await comesBy(VPN.vpn2, "after the death of the master's tunnel").finally(() => cable("up"));
+  await comesBy(VPN.vpn1, "after its return");
+});
 
-test(
-  "without any tunnel the first keeps the address, and devices are refused at once",
-  async () => {
-    await Promise.all([first, second].map((gateway) => ask(gateway, "/api/disconnect")));
-    await until(async () => lab.isRefused(lab.namespaces.client, PAGE));
-    await Bun.sleep(2 * ADVERTISED_MS);
-    expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
-    await traffic.sends(ENOUGH);
-    expect(await leaks()).toEqual([]);
-  },
-  TEST_MS,
-);
+test("without any tunnel the first keeps the address, and devices are refused at once", async () => {
+  await Promise.all([first, second].map((gateway) => ask(gateway, "/api/disconnect")));
+  await until(async () => lab.isRefused(lab.namespaces.client, PAGE));
+  await Bun.sleep(2 * ADVERTISED_MS);
+  expect(await lab.isRefused(lab.namespaces.client, PAGE)).toBe(true);
+  await traffic.sends(ENOUGH);
+  expect(await leaks()).toEqual([]);
+});
 
-test(
-  "VRRP by multicast does not leave a gateway; positive control: without the kill switch it does",
-  async () => {
-    const multicast = documented("BACKUP", second.port).replace(/^ {2}unicast_.*\n/gm, "");
-    await keepers.second.stop();
-    const keeper = new Keepalived(lab, other, multicast);
-    const seen = async () => {
-      const tap = await Wiretap.start(lab.namespaces.router, "lan0", "ip proto 112 or igmp");
-      await Bun.sleep(ADVERTISED_MS);
-      return tap.stop();
-    };
-    keeper.start();
-    const isMaster = async () =>
-      (await lab.exec(other, ["ip", "address", "show", "dev", "lan0"])).stdout.includes(` ${SHARED}/`);
-    try {
-      await until(isMaster);
-      expect(await seen()).toEqual([]);
-      await second.expose();
-      expect((await seen()).some((line) => line.includes("224.0.0.18: VRRPv2"))).toBe(true);
-    } finally {
-      await keeper.stop();
-    }
-  },
-  TEST_MS,
-);
+test("VRRP by multicast does not leave a gateway; positive control: without the kill switch it does", async () => {
+  const multicast = documented("BACKUP", second.port).replace(/^ {2}unicast_.*\n/gm, "");
+  await keepers.second.stop();
+  const keeper = new Keepalived(lab, other, multicast);
+  const seen = async () => {
+    const tap = await Wiretap.start(lab.namespaces.router, "lan0", "ip proto 112 or igmp");
+    await Bun.sleep(ADVERTISED_MS);
+    return tap.stop();
+  };
+  keeper.start();
+  const isMaster = async () =>
+    (await lab.exec(other, ["ip", "address", "show", "dev", "lan0"])).stdout.includes(` ${SHARED}/`);
+  try {
+    await until(isMaster);
+    expect(await seen()).toEqual([]);
+    await second.expose();
+    expect((await seen()).some((line) => line.includes("224.0.0.18: VRRPv2"))).toBe(true);
+  } finally {
+    await keeper.stop();
+  }
+});
 
-test(
-  "positive control: without the kill switch the same traffic leaks, and the sniffer sees it",
-  async () => {
-    const { gateway, client } = lab.namespaces;
-    await keepers.second.stop();
-    await keepers.first.stop();
-    await first.expose();
-    await lab.exec(gateway, ["ip", "address", "add", `${SHARED}/24`, "dev", "lan0"]);
-    await lab.exec(client, ["ip", "neigh", "flush", "dev", "lan0"]);
-    await until(async () => (await page())?.includes(ROUTER.public4) === true);
-    await traffic.sends(ENOUGH);
-    expect((await leaks()).length).toBeGreaterThan(20);
-  },
-  TEST_MS,
-);
+test("positive control: without the kill switch the same traffic leaks, and the sniffer sees it", async () => {
+  const { gateway, client } = lab.namespaces;
+  await keepers.second.stop();
+  await keepers.first.stop();
+  await first.expose();
+  await lab.exec(gateway, ["ip", "address", "add", `${SHARED}/24`, "dev", "lan0"]);
+  await lab.exec(client, ["ip", "neigh", "flush", "dev", "lan0"]);
+  await until(async () => (await page())?.includes(ROUTER.public4) === true);
+  await traffic.sends(ENOUGH);
+  expect((await leaks()).length).toBeGreaterThan(20);
+});

@@ -1,4 +1,4 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { INTERNET, VPN_PORT } from "../../src/sandbox/topology.ts";
@@ -6,7 +6,8 @@ import { createLab, type Lab } from "../rig/tools/lab.ts";
 import { Sniffer } from "../rig/tools/sniffer.ts";
 import { until } from "../rig/tools/until.ts";
 
-const TIMEOUT_MS = 240_000;
+setDefaultTimeout(240_000);
+
 const PORT = 53;
 const PAGE = `http://${INTERNET.host4}/ip`;
 
@@ -35,7 +36,6 @@ test.each([1, 2] as const)(
       await lab.close();
     }
   },
-  TIMEOUT_MS,
 );
 
 function listOf({ sandbox }: Lab): string {

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import type { Forward } from "../../src/forwards/schema.ts";
 import { commandIn } from "../../src/sandbox/namespace.ts";
@@ -15,6 +15,8 @@ const { test } = long("each case of what other labs show in passing");
 
 /** Connects and switches on a busy machine. */
 const TIMEOUT_MS = 240_000;
+setDefaultTimeout(TIMEOUT_MS);
+
 const PORT = 6881;
 /** Transmission's own. */
 const PEER_PORT = 51_413;
@@ -40,7 +42,7 @@ beforeAll(async () => {
   gateway = await lab.startGateway(options);
   await gateway.ask("POST", "/api/connect", { server: "box-vpn-1" });
   await gateway.keep();
-}, TIMEOUT_MS);
+});
 
 beforeEach(async () => {
   options.flags = ["--port-mapping", "on"];
@@ -53,17 +55,17 @@ beforeEach(async () => {
   await until(async () => (await natpmpc(tv)).code === 0);
   bell.rings();
   sniffer = await lab.sniff();
-}, TIMEOUT_MS);
+});
 
 afterEach(async () => {
   await Promise.all([provider.stop(), other.stop()]);
   expect((await sniffer.stop()).leaks).toEqual([]);
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   for (const each of [bell, phoneBell]) each?.stop();
   await lab?.close();
-}, TIMEOUT_MS);
+});
 
 /** What `natpmpc` prints, and its exit code. */
 async function natpmpc(device: LanDevice, ...words: string[]): Promise<{ code: number; text: string }> {
@@ -104,128 +106,108 @@ async function eventually(are: (all: readonly Forward[]) => boolean): Promise<Fo
   return all;
 }
 
-test(
-  "a device maps its port by itself, and a host on the internet reaches it there",
-  async () => {
-    expect(await fromInternet("vpn1", FIRST.vpn1)).toBeNull();
-    const { code, text } = await map(tv);
-    expect([code, text]).toEqual([0, expect.stringContaining(`Public IP address : ${NAMED_ADDRESS.vpn1}`)]);
-    // Older versions have it as `liftime`.
-    expect(text).toMatch(
-      new RegExp(
-        `Mapped public port ${FIRST.vpn1} protocol TCP to local port ${PORT} (lifetime|liftime) 3600\\b`,
-      ),
-    );
-    expect(await fromInternet("vpn1", FIRST.vpn1)).toBe(tv.namespace);
-    expect(bell.rings()).toEqual([`tcp ${INTERNET.host4}`]);
-    expect(await forwards()).toMatchObject([
-      {
-        device: tv.mac,
-        protocol: "tcp",
-        port: PORT,
-        external: FIRST.vpn1,
-        asked_by: "device",
-        state: "open",
-      },
+test("a device maps its port by itself, and a host on the internet reaches it there", async () => {
+  expect(await fromInternet("vpn1", FIRST.vpn1)).toBeNull();
+  const { code, text } = await map(tv);
+  expect([code, text]).toEqual([0, expect.stringContaining(`Public IP address : ${NAMED_ADDRESS.vpn1}`)]);
+  // Older versions have it as `liftime`.
+  expect(text).toMatch(
+    new RegExp(
+      `Mapped public port ${FIRST.vpn1} protocol TCP to local port ${PORT} (lifetime|liftime) 3600\\b`,
+    ),
+  );
+  expect(await fromInternet("vpn1", FIRST.vpn1)).toBe(tv.namespace);
+  expect(bell.rings()).toEqual([`tcp ${INTERNET.host4}`]);
+  expect(await forwards()).toMatchObject([
+    {
+      device: tv.mac,
+      protocol: "tcp",
+      port: PORT,
+      external: FIRST.vpn1,
+      asked_by: "device",
+      state: "open",
+    },
+  ]);
+});
+
+test("another device gets a port of its own for the same number, and cannot take or remove the first one's", async () => {
+  await mapTv();
+  expect((await map(phone)).text).toContain(`Mapped public port ${FIRST.vpn1 + 1} protocol TCP`);
+  expect(await fromInternet("vpn1", FIRST.vpn1 + 1)).toBe(phone.namespace);
+  expect(await fromInternet("vpn1", FIRST.vpn1)).toBe(tv.namespace);
+  // All of its own, which leaves the other device's alone.
+  expect((await natpmpc(phone, "-a", "0", "0", "tcp", "0")).code).toBe(0);
+  expect(await fromInternet("vpn1", FIRST.vpn1 + 1)).toBeNull();
+  expect(await fromInternet("vpn1", FIRST.vpn1)).toBe(tv.namespace);
+  expect((await forwards()).map(({ device }) => device)).toEqual([tv.mac]);
+});
+
+test("nobody but the LAN is answered, and nothing of it leaves outside the tunnel", async () => {
+  await mapTv();
+  const { router, internet, vpn1 } = lab.namespaces;
+  await lab.exec(router, ["ip", "route", "replace", LAN.prefix4, "via", UPLINK.gateway4]);
+  for (const [from, to] of [
+    [router, UPLINK.gateway4],
+    [router, LAN.gateway4],
+    [vpn1, "10.64.0.2"],
+    [internet, VPN.vpn1.v4],
+  ] as const) {
+    const { code, stdout } = await lab.exec(from, [
+      "timeout",
+      "3",
+      "natpmpc",
+      "-g",
+      to,
+      "-a",
+      "0",
+      "99",
+      "tcp",
+      "60",
     ]);
-  },
-  TIMEOUT_MS,
-);
+    expect([from, to, code === 0, stdout.includes("Mapped")]).toEqual([from, to, false, false]);
+  }
+  expect((await forwards()).map(({ port }) => port)).toEqual([PORT]);
+});
 
-test(
-  "another device gets a port of its own for the same number, and cannot take or remove the first one's",
-  async () => {
-    await mapTv();
-    expect((await map(phone)).text).toContain(`Mapped public port ${FIRST.vpn1 + 1} protocol TCP`);
-    expect(await fromInternet("vpn1", FIRST.vpn1 + 1)).toBe(phone.namespace);
-    expect(await fromInternet("vpn1", FIRST.vpn1)).toBe(tv.namespace);
-    // All of its own, which leaves the other device's alone.
-    expect((await natpmpc(phone, "-a", "0", "0", "tcp", "0")).code).toBe(0);
-    expect(await fromInternet("vpn1", FIRST.vpn1 + 1)).toBeNull();
-    expect(await fromInternet("vpn1", FIRST.vpn1)).toBe(tv.namespace);
-    expect((await forwards()).map(({ device }) => device)).toEqual([tv.mac]);
-  },
-  TIMEOUT_MS,
-);
+test("Transmission on a device maps its port by itself, and its peers reach it there", async () => {
+  const settings = ["--portmap", "--peerport", String(PEER_PORT), "--no-dht", "--no-lpd"];
+  const argv = [
+    "transmission-daemon",
+    "--foreground",
+    "--config-dir",
+    join(lab.sandbox.directory, "peer"),
+    ...settings,
+  ];
+  const peer = Bun.spawn(commandIn(phone.namespace, argv), {
+    env: { ...process.env, ...CLIENT_ENVIRONMENT },
+    stdio: ["ignore", "ignore", "ignore"],
+  });
+  try {
+    const isPeers = ({ port }: Forward) => port === PEER_PORT;
+    const mapped = (await eventually((all) => all.find(isPeers)?.state === "open")).find(isPeers);
+    expect(mapped).toMatchObject({ device: phone.mac, protocol: "tcp", asked_by: "device" });
+    const call = `exec 3<>/dev/tcp/${VPN.vpn1.v4}/${mapped?.external}`;
+    const peers = async () =>
+      (await lab.exec(lab.namespaces.internet, ["timeout", "5", "bash", "-c", call])).code === 0;
+    await until(peers);
+  } finally {
+    peer.kill("SIGKILL");
+  }
+  expect((await natpmpc(phone, "-a", "0", "0", "tcp", "0")).code).toBe(0);
+  expect(await forwards()).toEqual([]);
+});
 
-test(
-  "nobody but the LAN is answered, and nothing of it leaves outside the tunnel",
-  async () => {
-    await mapTv();
-    const { router, internet, vpn1 } = lab.namespaces;
-    await lab.exec(router, ["ip", "route", "replace", LAN.prefix4, "via", UPLINK.gateway4]);
-    for (const [from, to] of [
-      [router, UPLINK.gateway4],
-      [router, LAN.gateway4],
-      [vpn1, "10.64.0.2"],
-      [internet, VPN.vpn1.v4],
-    ] as const) {
-      const { code, stdout } = await lab.exec(from, [
-        "timeout",
-        "3",
-        "natpmpc",
-        "-g",
-        to,
-        "-a",
-        "0",
-        "99",
-        "tcp",
-        "60",
-      ]);
-      expect([from, to, code === 0, stdout.includes("Mapped")]).toEqual([from, to, false, false]);
-    }
-    expect((await forwards()).map(({ port }) => port)).toEqual([PORT]);
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "Transmission on a device maps its port by itself, and its peers reach it there",
-  async () => {
-    const settings = ["--portmap", "--peerport", String(PEER_PORT), "--no-dht", "--no-lpd"];
-    const argv = [
-      "transmission-daemon",
-      "--foreground",
-      "--config-dir",
-      join(lab.sandbox.directory, "peer"),
-      ...settings,
-    ];
-    const peer = Bun.spawn(commandIn(phone.namespace, argv), {
-      env: { ...process.env, ...CLIENT_ENVIRONMENT },
-      stdio: ["ignore", "ignore", "ignore"],
-    });
-    try {
-      const isPeers = ({ port }: Forward) => port === PEER_PORT;
-      const mapped = (await eventually((all) => all.find(isPeers)?.state === "open")).find(isPeers);
-      expect(mapped).toMatchObject({ device: phone.mac, protocol: "tcp", asked_by: "device" });
-      const call = `exec 3<>/dev/tcp/${VPN.vpn1.v4}/${mapped?.external}`;
-      const peers = async () =>
-        (await lab.exec(lab.namespaces.internet, ["timeout", "5", "bash", "-c", call])).code === 0;
-      await until(peers);
-    } finally {
-      peer.kill("SIGKILL");
-    }
-    expect((await natpmpc(phone, "-a", "0", "0", "tcp", "0")).code).toBe(0);
-    expect(await forwards()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
-
-test(
-  "a server that loses its ports gives another one, which the device is told of and maps again",
-  async () => {
-    await mapTv();
-    const heard = lab.exec(tv.namespace, ["timeout", "60", process.execPath, "-e", HEARS]);
-    provider.restart();
-    // The renewal after 45 s notices it.
-    await eventually(([first]) => first?.external === FIRST.vpn1 + 100);
-    expect(await fromInternet("vpn1", FIRST.vpn1 + 100)).toBe(tv.namespace);
-    expect(await fromInternet("vpn1", FIRST.vpn1)).toBeNull();
-    expect((await heard).stdout).toContain(`${LAN.gateway4} 00800000`);
-    expect((await map(tv)).text).toContain(`Mapped public port ${FIRST.vpn1 + 100} protocol TCP`);
-  },
-  TIMEOUT_MS,
-);
+test("a server that loses its ports gives another one, which the device is told of and maps again", async () => {
+  await mapTv();
+  const heard = lab.exec(tv.namespace, ["timeout", "60", process.execPath, "-e", HEARS]);
+  provider.restart();
+  // The renewal after 45 s notices it.
+  await eventually(([first]) => first?.external === FIRST.vpn1 + 100);
+  expect(await fromInternet("vpn1", FIRST.vpn1 + 100)).toBe(tv.namespace);
+  expect(await fromInternet("vpn1", FIRST.vpn1)).toBeNull();
+  expect((await heard).stdout).toContain(`${LAN.gateway4} 00800000`);
+  expect((await map(tv)).text).toContain(`Mapped public port ${FIRST.vpn1 + 100} protocol TCP`);
+});
 
 /** Prints the first announcement of a new epoch, and ends. */
 const HEARS = `const socket = require("node:dgram").createSocket({ type: "udp4", reuseAddr: true });
@@ -235,37 +217,29 @@ socket.on("message", (bytes, from) => {
 });
 socket.bind(5350);`;
 
-test(
-  "the port moves with a switch to another server, and with the device to another tunnel",
-  async () => {
-    const port = FIRST.vpn1;
-    await mapTv();
-    await gateway.ask("POST", "/api/connect", { server: "box-vpn-2" });
-    // The other server gives it the same number, which it asks for.
-    await until(async () => (await fromInternet("vpn2", port)) === tv.namespace);
-    expect(await fromInternet("vpn1", port)).toBeNull();
-    expect(other.asked.at(-1)).toStartWith("10.64.0.2 ");
-    await gateway.ask("POST", "/api/custom/add", lab.sandbox.servers[0].customBody);
-    await gateway.ask("PUT", "/api/tunnels/second", { provider: "custom", server: "custom-1" });
-    await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
-    await eventually(([first]) => first?.tunnel === "second" && first.state === "open");
-    const [moved] = await forwards();
-    expect(await fromInternet("vpn1", moved?.external ?? 0)).toBe(tv.namespace);
-    expect(await fromInternet("vpn2", port)).toBeNull();
-    expect(provider.asked.at(-1)).toStartWith("10.64.0.11 ");
-  },
-  TIMEOUT_MS,
-);
+test("the port moves with a switch to another server, and with the device to another tunnel", async () => {
+  const port = FIRST.vpn1;
+  await mapTv();
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-2" });
+  // The other server gives it the same number, which it asks for.
+  await until(async () => (await fromInternet("vpn2", port)) === tv.namespace);
+  expect(await fromInternet("vpn1", port)).toBeNull();
+  expect(other.asked.at(-1)).toStartWith("10.64.0.2 ");
+  await gateway.ask("POST", "/api/custom/add", lab.sandbox.servers[0].customBody);
+  await gateway.ask("PUT", "/api/tunnels/second", { provider: "custom", server: "custom-1" });
+  await gateway.ask("PUT", `/api/devices/${tv.mac}`, { exit: "second" });
+  await eventually(([first]) => first?.tunnel === "second" && first.state === "open");
+  const [moved] = await forwards();
+  expect(await fromInternet("vpn1", moved?.external ?? 0)).toBe(tv.namespace);
+  expect(await fromInternet("vpn2", port)).toBeNull();
+  expect(provider.asked.at(-1)).toStartWith("10.64.0.11 ");
+});
 
-test(
-  "without a tunnel a device hears of a failure of the network, and without --port-mapping of nothing that listens",
-  async () => {
-    await gateway.ask("POST", "/api/disconnect");
-    const { code, text } = await map(phone);
-    expect([code === 0, text]).toEqual([false, expect.stringContaining("network failure")]);
-    delete options.flags;
-    await gateway.restart();
-    expect((await map(phone)).text).toContain("does not support");
-  },
-  TIMEOUT_MS,
-);
+test("without a tunnel a device hears of a failure of the network, and without --port-mapping of nothing that listens", async () => {
+  await gateway.ask("POST", "/api/disconnect");
+  const { code, text } = await map(phone);
+  expect([code === 0, text]).toEqual([false, expect.stringContaining("network failure")]);
+  delete options.flags;
+  await gateway.restart();
+  expect((await map(phone)).text).toContain("does not support");
+});

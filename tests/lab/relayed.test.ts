@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { HOME, INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { Phone } from "../rig/home/phone.ts";
@@ -11,7 +11,8 @@ import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same tunnel inside another transport");
 
-const TIMEOUT_MS = 400_000;
+setDefaultTimeout(400_000);
+
 const MINUTE_MS = 60_000;
 /** A minute until a server is given up, and what is dialled in vain until then and after. */
 const REPLACED_WITHIN_MS = 4 * MINUTE_MS;
@@ -47,17 +48,17 @@ beforeAll(async () => {
     ],
     direction: "in",
   });
-}, TIMEOUT_MS);
+});
 beforeEach(async () => {
   await cableOf("vpn1", "up");
   await cableOf("vpn2", "up");
   await phone.hangsUp();
   await gateway.reset();
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   for (const server of servers) server.kill("SIGKILL");
   await lab?.close();
-}, TIMEOUT_MS);
+});
 
 const status = async () => (await gateway.api("GET", "/api/status")).body;
 const seenAs = () => lab.fetchFrom(lab.namespaces.client, PAGE);
@@ -82,84 +83,71 @@ test.each(TRANSPORTS)(
     expect(tunnels[0]).toMatchObject({ wanted_transport: transport });
     await traffic.stop();
   },
-  TIMEOUT_MS,
 );
 
-test(
-  "the next target of an order takes over by its own way, and the first is gone back to by its own",
-  async () => {
-    const targets = [
-      { server: "box-vpn-1", transport: "lwo" },
-      { server: "box-vpn-2", transport: "udp2tcp" },
-    ];
-    await gateway.ask("POST", "/api/connect", { targets, back_after_minutes: 1 });
-    expect(await status()).toMatchObject({ server: "box-vpn-1", transport: "lwo", port: LWO_PORT });
-    const traffic = await lab.traffic(lab.namespaces.client);
-    await traffic.sends(ENOUGH);
-    await cableOf("vpn1", "down");
-    await until(isAt("box-vpn-2", "udp2tcp"));
-    expect(await seenAs()).toBe(VPN.vpn2.v4);
-    await cableOf("vpn1", "up");
-    await until(isAt("box-vpn-1", "lwo"), 3 * MINUTE_MS);
-    await traffic.sends(ENOUGH);
-    expect(await seenAs()).toBe(VPN.vpn1.v4);
-    await traffic.stop();
-  },
-  TIMEOUT_MS,
-);
+test("the next target of an order takes over by its own way, and the first is gone back to by its own", async () => {
+  const targets = [
+    { server: "box-vpn-1", transport: "lwo" },
+    { server: "box-vpn-2", transport: "udp2tcp" },
+  ];
+  await gateway.ask("POST", "/api/connect", { targets, back_after_minutes: 1 });
+  expect(await status()).toMatchObject({ server: "box-vpn-1", transport: "lwo", port: LWO_PORT });
+  const traffic = await lab.traffic(lab.namespaces.client);
+  await traffic.sends(ENOUGH);
+  await cableOf("vpn1", "down");
+  await until(isAt("box-vpn-2", "udp2tcp"));
+  expect(await seenAs()).toBe(VPN.vpn2.v4);
+  await cableOf("vpn1", "up");
+  await until(isAt("box-vpn-1", "lwo"), 3 * MINUTE_MS);
+  await traffic.sends(ENOUGH);
+  expect(await seenAs()).toBe(VPN.vpn1.v4);
+  await traffic.stop();
+});
 
-test(
-  "a schedule moves a tunnel to another server by the same way",
-  async () => {
-    await gateway.ask("POST", "/api/connect", { server: "Sweden", transport: "lwo" });
-    const { server: before } = await status();
-    const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
-    await traffic.sends(ENOUGH);
-    const { time_zone } = await gateway.ask("GET", "/api/schedules");
-    const time = Temporal.Now.zonedDateTimeISO(time_zone).add({ minutes: 1 }).toPlainTime();
-    const at = time.toString({ smallestUnit: "minute" });
-    await gateway.ask("PUT", "/api/schedules/move", { tunnel: "main", at });
-    const other = before === "box-vpn-1" ? "box-vpn-2" : "box-vpn-1";
-    await until(isAt(other, "lwo"), 3 * MINUTE_MS);
-    await traffic.sends(ENOUGH);
-    expect((await traffic.stop()).udp?.lost).toEqual([]);
-    const { schedules } = await gateway.ask("GET", "/api/schedules");
-    expect(schedules).toMatchObject([{ name: "move", error: null }]);
-  },
-  TIMEOUT_MS,
-);
+test("a schedule moves a tunnel to another server by the same way", async () => {
+  await gateway.ask("POST", "/api/connect", { server: "Sweden", transport: "lwo" });
+  const { server: before } = await status();
+  const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
+  await traffic.sends(ENOUGH);
+  const { time_zone } = await gateway.ask("GET", "/api/schedules");
+  const time = Temporal.Now.zonedDateTimeISO(time_zone).add({ minutes: 1 }).toPlainTime();
+  const at = time.toString({ smallestUnit: "minute" });
+  await gateway.ask("PUT", "/api/schedules/move", { tunnel: "main", at });
+  const other = before === "box-vpn-1" ? "box-vpn-2" : "box-vpn-1";
+  await until(isAt(other, "lwo"), 3 * MINUTE_MS);
+  await traffic.sends(ENOUGH);
+  expect((await traffic.stop()).udp?.lost).toEqual([]);
+  const { schedules } = await gateway.ask("GET", "/api/schedules");
+  expect(schedules).toMatchObject([{ name: "move", error: null }]);
+});
 
-test(
-  "a remote phone leaves by relayed tunnels, not at all while the service is gone, and by them again after that",
-  async () => {
-    await gateway.ask("POST", "/api/connect", { server: "box-vpn-1", transport: "lwo" });
-    await gateway.ask("PUT", "/api/tunnels/tv", {
-      server: "box-vpn-2",
-      provider: "managed",
-      transport: "udp2tcp",
-    });
-    await invite("phone");
-    expect(await phone.seenAs()).toBe(VPN.vpn1.v4);
-    await give("phone", "tv");
-    expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
-    await give("phone", "main");
-    await gateway.ask("DELETE", "/api/tunnels/tv");
-    const traffic = await lab.traffic(phone.namespace);
-    await traffic.sends(ENOUGH);
-    await gateway.ask("POST", "/api/connect", { server: "box-vpn-2", transport: "udp2tcp" });
-    await traffic.sends(ENOUGH);
-    expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
-    await gateway.kill("SIGKILL");
-    await traffic.sends(ENOUGH);
-    expect(await phone.seenAs()).toBeNull();
-    await gateway.start();
-    await until(async () => (await phone.seenAs()) === VPN.vpn2.v4);
-    // Its routes carry a moment before it says so.
-    await until(isAt("box-vpn-2", "udp2tcp"));
-    await traffic.stop();
-  },
-  TIMEOUT_MS,
-);
+test("a remote phone leaves by relayed tunnels, not at all while the service is gone, and by them again after that", async () => {
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1", transport: "lwo" });
+  await gateway.ask("PUT", "/api/tunnels/tv", {
+    server: "box-vpn-2",
+    provider: "managed",
+    transport: "udp2tcp",
+  });
+  await invite("phone");
+  expect(await phone.seenAs()).toBe(VPN.vpn1.v4);
+  await give("phone", "tv");
+  expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
+  await give("phone", "main");
+  await gateway.ask("DELETE", "/api/tunnels/tv");
+  const traffic = await lab.traffic(phone.namespace);
+  await traffic.sends(ENOUGH);
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-2", transport: "udp2tcp" });
+  await traffic.sends(ENOUGH);
+  expect(await phone.seenAs()).toBe(VPN.vpn2.v4);
+  await gateway.kill("SIGKILL");
+  await traffic.sends(ENOUGH);
+  expect(await phone.seenAs()).toBeNull();
+  await gateway.start();
+  await until(async () => (await phone.seenAs()) === VPN.vpn2.v4);
+  // Its routes carry a moment before it says so.
+  await until(isAt("box-vpn-2", "udp2tcp"));
+  await traffic.stop();
+});
 
 async function invite(name: string): Promise<void> {
   const on = await gateway.operate("remote", "on", "--endpoint", ROUTER.public4);
@@ -176,31 +164,27 @@ async function give(name: string, exit: string): Promise<void> {
   await gateway.ask("PUT", `/api/devices/${encodeURIComponent(id)}`, { exit });
 }
 
-test(
-  "nothing of all this has left in clear, and the sniffer sees what leaves without the kill switch",
-  async () => {
-    const { leaks, wireguard, missed } = await sniffer.count();
-    expect({ leaks: leaks.filter((leak) => !TO_HOME_ROUTER.test(leak)), missed }).toEqual({
-      leaks: [],
-      missed: 0,
-    });
-    expect(wireguard).toBeGreaterThan(0);
-    // Positive control.
-    await gateway.ask("POST", "/api/connect", { server: "box-vpn-1", transport: "lwo" });
-    await invite("other");
-    expect(await phone.seenAs()).toBe(VPN.vpn1.v4);
-    const { devices } = await gateway.ask("GET", "/api/devices");
-    const [own] = devices.find((each: { name: string }) => each.name === "other").addresses;
-    await gateway.expose();
-    const traffics = await Promise.all(
-      [lab.namespaces.client, phone.namespace].map((each) => lab.traffic(each, { kinds: ["udp"] })),
-    );
-    const isSeen = (source: string) => () =>
-      sniffer.leaks.some((leak) => leak.startsWith(`${source} > ${INTERNET.host4} UDP `));
-    await until(isSeen(LAN.client4));
-    await until(isSeen(own));
-    for (const traffic of traffics) await traffic.stop();
-    await sniffer.stop();
-  },
-  TIMEOUT_MS,
-);
+test("nothing of all this has left in clear, and the sniffer sees what leaves without the kill switch", async () => {
+  const { leaks, wireguard, missed } = await sniffer.count();
+  expect({ leaks: leaks.filter((leak) => !TO_HOME_ROUTER.test(leak)), missed }).toEqual({
+    leaks: [],
+    missed: 0,
+  });
+  expect(wireguard).toBeGreaterThan(0);
+  // Positive control.
+  await gateway.ask("POST", "/api/connect", { server: "box-vpn-1", transport: "lwo" });
+  await invite("other");
+  expect(await phone.seenAs()).toBe(VPN.vpn1.v4);
+  const { devices } = await gateway.ask("GET", "/api/devices");
+  const [own] = devices.find((each: { name: string }) => each.name === "other").addresses;
+  await gateway.expose();
+  const traffics = await Promise.all(
+    [lab.namespaces.client, phone.namespace].map((each) => lab.traffic(each, { kinds: ["udp"] })),
+  );
+  const isSeen = (source: string) => () =>
+    sniffer.leaks.some((leak) => leak.startsWith(`${source} > ${INTERNET.host4} UDP `));
+  await until(isSeen(LAN.client4));
+  await until(isSeen(own));
+  for (const traffic of traffics) await traffic.stop();
+  await sniffer.stop();
+});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { decode, encode, RECURSION_DESIRED } from "dns-packet";
 import { commandIn } from "../../src/sandbox/namespace.ts";
 import { INTERNET, LAN, ROUTER, VPN } from "../../src/sandbox/topology.ts";
@@ -11,7 +11,8 @@ import { until } from "../rig/tools/until.ts";
 
 const { test } = long("the same gateway with other resolvers");
 
-const TEST_MS = 120_000;
+setDefaultTimeout(120_000);
+
 const PATIENCE_MS = 60_000;
 /** On the list of a Pi-hole, which answers for it. */
 const BLOCKED_NAME = "ads.test";
@@ -37,12 +38,12 @@ beforeAll(async () => {
   startDnsmasq(helper, [HELPER.v4, HELPER.v6], [INTERNET.dns4]);
   await connect("box-vpn-1");
   await gateway.keep();
-}, TEST_MS);
+});
 beforeEach(async () => {
   await gateway.reset();
   sniffer = await lab.sniff();
-}, TEST_MS);
-afterAll(() => lab?.close(), TEST_MS);
+});
+afterAll(() => lab?.close());
 
 /** As a Pi-hole configures it; it ends with the lab. */
 function startDnsmasq(namespace: string, addresses: readonly string[], upstream: readonly string[]): void {
@@ -136,65 +137,50 @@ async function askedByNobody(): Promise<void> {
   expect(await leaks()).toEqual([]);
 }
 
-test(
-  "resolvers on the gateway and on another computer serve the LAN, and ask through the tunnel",
-  () => askedBy(VPN.vpn1),
-  TEST_MS,
-);
+test("resolvers on the gateway and on another computer serve the LAN, and ask through the tunnel", () =>
+  askedBy(VPN.vpn1));
 
-test(
-  "during a switch they ask through either tunnel, and after it through the new one",
-  async () => {
+test("during a switch they ask through either tunnel, and after it through the new one", async () => {
+  const probe = await asks();
+  await probe.sends();
+  for (const server of ["box-vpn-2", "box-vpn-1", "box-vpn-2"]) await connect(server);
+  await probe.sends(60, 12);
+  for (const outcome of await probe.stop()) {
+    const asker = outcome.answered > 0 ? askerIn(outcome.answer) : "nobody";
+    expect([VPN.vpn1.v4, VPN.vpn2.v4, "nobody"]).toContain(asker);
+  }
+  await askedBy(VPN.vpn2);
+});
+
+test("while the server is silent, and after a disconnect, nobody hears a question", async () => {
+  const cable = (way: "up" | "down") =>
+    lab.exec(lab.namespaces.vpn2, ["ip", "link", "set", "dev", "wan0", way]);
+  await connect("box-vpn-2");
+  await cable("down");
+  try {
+    const probe = await asks();
+    await until(async () => (await state()) === "reconnecting", PATIENCE_MS);
+    await probe.stop();
+    await askedByNobody();
+  } finally {
+    await cable("up");
+  }
+  expect((await gateway.api("POST", "/api/disconnect")).status).toBe(200);
+  await askedByNobody();
+  await connect("box-vpn-1");
+  await askedBy(VPN.vpn1);
+});
+
+test("positive control: without the kill switch they ask in clear, and the sniffer sees it of both", async () => {
+  await gateway.expose();
+  let found = {};
+  await until(async () => {
     const probe = await asks();
     await probe.sends();
-    for (const server of ["box-vpn-2", "box-vpn-1", "box-vpn-2"]) await connect(server);
-    await probe.sends(60, 12);
-    for (const outcome of await probe.stop()) {
-      const asker = outcome.answered > 0 ? askerIn(outcome.answer) : "nobody";
-      expect([VPN.vpn1.v4, VPN.vpn2.v4, "nobody"]).toContain(asker);
-    }
-    await askedBy(VPN.vpn2);
-  },
-  TEST_MS,
-);
-
-test(
-  "while the server is silent, and after a disconnect, nobody hears a question",
-  async () => {
-    const cable = (way: "up" | "down") =>
-      lab.exec(lab.namespaces.vpn2, ["ip", "link", "set", "dev", "wan0", way]);
-    await connect("box-vpn-2");
-    await cable("down");
-    try {
-      const probe = await asks();
-      await until(async () => (await state()) === "reconnecting", PATIENCE_MS);
-      await probe.stop();
-      await askedByNobody();
-    } finally {
-      await cable("up");
-    }
-    expect((await gateway.api("POST", "/api/disconnect")).status).toBe(200);
-    await askedByNobody();
-    await connect("box-vpn-1");
-    await askedBy(VPN.vpn1);
-  },
-  TEST_MS,
-);
-
-test(
-  "positive control: without the kill switch they ask in clear, and the sniffer sees it of both",
-  async () => {
-    await gateway.expose();
-    let found = {};
-    await until(async () => {
-      const probe = await asks();
-      await probe.sends();
-      found = askers(await probe.stop());
-      return Bun.deepEquals(found, all(ROUTER.public4));
-    }, PATIENCE_MS).catch(() => {});
-    expect(found).toEqual(all(ROUTER.public4));
-    for (const asker of ["192.168.88.2", HELPER.v4])
-      expect((await leaks()).some((leak) => leak.startsWith(`${asker} > ${INTERNET.dns4} UDP`))).toBe(true);
-  },
-  TEST_MS,
-);
+    found = askers(await probe.stop());
+    return Bun.deepEquals(found, all(ROUTER.public4));
+  }, PATIENCE_MS).catch(() => {});
+  expect(found).toEqual(all(ROUTER.public4));
+  for (const asker of ["192.168.88.2", HELPER.v4])
+    expect((await leaks()).some((leak) => leak.startsWith(`${asker} > ${INTERNET.dns4} UDP`))).toBe(true);
+});

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, spyOn } from "bun:test";
+import { afterAll, afterEach, beforeAll, describe, expect, setDefaultTimeout, spyOn } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,6 +13,8 @@ import { until } from "../rig/tools/until.ts";
 import { Wiretap } from "../rig/tools/wiretap.ts";
 
 const { test } = long("each case of what other labs show in passing");
+
+setDefaultTimeout(180_000);
 
 const ROOT = process.getuid?.() === 0;
 const MAIN = join(import.meta.dir, "../../src/main.ts");
@@ -30,8 +32,8 @@ for (const cards of [1, 2] as const) {
     let lab: Lab;
     beforeAll(async () => {
       lab = await createLab({ cards });
-    }, 180_000);
-    afterAll(() => lab.close(), 180_000);
+    });
+    afterAll(() => lab.close());
 
     test("is ready within ten times what the program itself takes to start", async () => {
       const took = async (work: () => Promise<unknown>) => {
@@ -48,7 +50,7 @@ for (const cards of [1, 2] as const) {
       const after = await took(program);
       await another?.close();
       expect(sandbox).toBeLessThan(5 * (before + after));
-    }, 180_000);
+    });
 
     test("lets the client reach the internet through gateway and router, over IPv4 and IPv6", async () => {
       expect(await lab.fetchFrom(lab.namespaces.client, WEB4)).toBe("203.0.113.2");
@@ -79,7 +81,7 @@ for (const cards of [1, 2] as const) {
       for (const { v4, mac } of home.sandbox.computers) expect(stdout).toContain(`${v4} lladdr ${mac}`);
       await home.close();
       expect(remainsOf(home.sandbox.id)).toEqual([]);
-    }, 180_000);
+    });
 
     test("a phone on its internet takes a wg-quick file with a resolver, and this machine's own stay as they are", async () => {
       const home = await createLab({ cards, computers: 3 });
@@ -103,7 +105,7 @@ for (const cards of [1, 2] as const) {
       expect(readFileSync("/etc/resolv.conf", "utf8")).toBe(before);
       await home.close();
       expect(remainsOf(home.sandbox.id)).toEqual([]);
-    }, 180_000);
+    });
 
     test("answers names at the router: who asks, known hosts, and no others", async () => {
       const { gateway } = lab.namespaces;
@@ -143,7 +145,7 @@ for (const cards of [1, 2] as const) {
       await slow.close();
       expect(delayed).toBe(1);
       expect(answers.stdout).toMatch(/^203\.0\.113\.2 /);
-    }, 180_000);
+    });
 
     test("shows leaks to a sniffer while nothing protects the client, each kind of traffic among them", async () => {
       const sniffer = await lab.sniff();

@@ -1,10 +1,12 @@
-import { afterAll, beforeAll, beforeEach, describe, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, describe, expect, setDefaultTimeout } from "bun:test";
 import { INTERNET, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what other labs show in passing");
+
+setDefaultTimeout(120_000);
 
 const PAGE = `http://${INTERNET.host4}/`;
 describe("a tunnel that takes care of itself", () => {
@@ -15,14 +17,14 @@ describe("a tunnel that takes care of itself", () => {
     lab = await createLab({ cards: 2 });
     gateway = await lab.startGateway();
     await gateway.keep();
-  }, 120_000);
+  });
   beforeEach(async () => {
     await cableOf("up");
     // What another program has set in a test goes as well.
     await gateway.expose();
     await gateway.reset();
-  }, 120_000);
-  afterAll(() => lab.close(), 120_000);
+  });
+  afterAll(() => lab.close());
 
   const client = () => lab.fetchFrom(lab.namespaces.client, PAGE);
   const status = async () => (await gateway.api("GET", "/api/status")).body;
@@ -45,7 +47,7 @@ describe("a tunnel that takes care of itself", () => {
     expect(udp?.sent).toBeGreaterThan(200);
     expect(udp?.lost).toEqual([]);
     expect((await sniffer.stop()).leaks).toEqual([]);
-  }, 120_000);
+  });
 
   test("with traffic, a dead server is noticed within seconds, tried again, and back by itself", async () => {
     await connected();
@@ -61,7 +63,7 @@ describe("a tunnel that takes care of itself", () => {
     expect(await status()).toMatchObject({ server: "box-vpn-1", error: null });
     expect(await client()).toContain(VPN.vpn1.v4);
     await traffic.stop();
-  }, 120_000);
+  });
 
   test("a server that answers handshakes and drops what is inside is told within 30 s, until data comes back", async () => {
     await connected();
@@ -87,7 +89,7 @@ describe("a tunnel that takes care of itself", () => {
     await until(async () => (await status()).unanswered === false);
     expect(await status()).toMatchObject({ connected: true, server: "box-vpn-1", error: null });
     await traffic.stop();
-  }, 120_000);
+  });
 
   test("after a crash that took the tunnel with it the gateway goes back to its server; after a disconnect it does not", async () => {
     await connected();
@@ -103,7 +105,7 @@ describe("a tunnel that takes care of itself", () => {
     expect(gateway.log().slice(told)).not.toContain(", as before the restart");
     expect(await status()).toMatchObject({ state: "disconnected" });
     expect(await client()).toBeNull();
-  }, 120_000);
+  });
 
   test("a rule ahead of the gateway's and a firewall that drops are told while they last, and the LAN is served again after them", async () => {
     await connected();

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { LAN, RESOLVERS } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
 import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
@@ -6,7 +6,8 @@ import { until } from "../rig/tools/until.ts";
 
 const { test } = long("each case of what the leaks show in passing");
 
-const TEST_MS = 400_000;
+setDefaultTimeout(400_000);
+
 const ASKED_EVERY_MS = 10;
 /**
  * In a row; half a second's, where the machine has time to ask. The former tunnel stays for a second; the change itself
@@ -29,9 +30,9 @@ beforeAll(async () => {
     await gateway.ask("POST", "/api/custom/add", { ...customBody, dns: `${v4},${v6}` });
   }
   await gateway.keep();
-}, TEST_MS);
-beforeEach(() => gateway.reset(), TEST_MS);
-afterAll(() => lab?.close(), TEST_MS);
+});
+beforeEach(() => gateway.reset());
+afterAll(() => lab?.close());
 
 interface Pair {
   servers: readonly [string, string];
@@ -101,25 +102,16 @@ for (const [provider, pair, title] of [
   ["custom", CUSTOM, "another resolver"],
   ["managed", MANAGED, "the same resolver"],
 ] as const)
-  test(
-    `a switch of main to a server with ${title} leaves no question to the gateway unanswered`,
-    async () => {
-      await gateway.ask("POST", `/api/provider/${provider}`);
-      const connect = (server: string) => gateway.ask("POST", "/api/connect", { server });
-      await connect(pair.servers[0]);
-      await askDuring(pair, connect);
-    },
-    TEST_MS,
-  );
+  test(`a switch of main to a server with ${title} leaves no question to the gateway unanswered`, async () => {
+    await gateway.ask("POST", `/api/provider/${provider}`);
+    const connect = (server: string) => gateway.ask("POST", "/api/connect", { server });
+    await connect(pair.servers[0]);
+    await askDuring(pair, connect);
+  });
 
-test(
-  "and so does a switch of another tunnel",
-  async () => {
-    const move = (server: string) =>
-      gateway.ask("PUT", "/api/tunnels/second", { provider: "custom", server });
-    await move(CUSTOM.servers[0]);
-    await gateway.ask("PUT", "/api/default-exit", { exit: "second" });
-    await askDuring(CUSTOM, move);
-  },
-  TEST_MS,
-);
+test("and so does a switch of another tunnel", async () => {
+  const move = (server: string) => gateway.ask("PUT", "/api/tunnels/second", { provider: "custom", server });
+  await move(CUSTOM.servers[0]);
+  await gateway.ask("PUT", "/api/default-exit", { exit: "second" });
+  await askDuring(CUSTOM, move);
+});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { LAN } from "../../src/sandbox/topology.ts";
@@ -7,7 +7,7 @@ import { PROGRAM } from "../rig/tools/program.ts";
 import { patiently } from "../rig/tools/retried.ts";
 
 /** Network namespaces and a gateway, on a busy machine. */
-const TIMEOUT_MS = 240_000;
+setDefaultTimeout(240_000);
 
 let lab: Lab;
 let gateway: Gateway;
@@ -15,8 +15,8 @@ let gateway: Gateway;
 beforeAll(async () => {
   lab = await createLab({ cards: 2, computers: 3 });
   gateway = await lab.startGateway({ flags: ["--host", "::", "--auth", "on"] });
-}, TIMEOUT_MS);
-afterAll(() => lab?.close(), TIMEOUT_MS);
+});
+afterAll(() => lab?.close());
 
 /** The status code of a request from a computer of the LAN; the token is in a file, as it should be. */
 async function code(namespace: string, method: string, path: string, token?: string): Promise<number> {
@@ -40,27 +40,23 @@ const portcullis = (namespace: string, host: string, ...words: string[]) =>
     ...[...PROGRAM, ...words, "--url", `http://${host}:${gateway.port}`],
   ]);
 
-test(
-  "the guest is refused, the phone is admitted, and root needs no token on the gateway itself",
-  async () => {
-    expect(gateway.log()).toContain(
-      "warn: there is no token yet; make one for each client: sudo portcullis token add <name>",
-    );
-    const [phone = "", guest = ""] = lab.sandbox.computers.map(({ namespace }) => namespace);
-    const { code: exit, stdout } = await gateway.operate("token", "add", "phone");
-    const token = stdout.trim();
-    expect(exit).toBe(0);
-    expect(await code(guest, "GET", "/api/status")).toBe(401);
-    expect(await code(phone, "GET", "/api/status", token)).toBe(200);
-    const inside = lab.namespaces.gateway;
-    expect(await portcullis(inside, "127.0.0.1", "status")).toMatchObject({ code: 0, stderr: "" });
-    // The service does not answer at this address for root's commands: it could be another program's.
-    expect(await portcullis(inside, LAN.gateway4, "status")).toMatchObject({ code: 1 });
-    expect(await portcullis(guest, LAN.gateway4, "status")).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("a token is needed"),
-    });
-    expect(gateway.log()).not.toContain(token);
-  },
-  TIMEOUT_MS,
-);
+test("the guest is refused, the phone is admitted, and root needs no token on the gateway itself", async () => {
+  expect(gateway.log()).toContain(
+    "warn: there is no token yet; make one for each client: sudo portcullis token add <name>",
+  );
+  const [phone = "", guest = ""] = lab.sandbox.computers.map(({ namespace }) => namespace);
+  const { code: exit, stdout } = await gateway.operate("token", "add", "phone");
+  const token = stdout.trim();
+  expect(exit).toBe(0);
+  expect(await code(guest, "GET", "/api/status")).toBe(401);
+  expect(await code(phone, "GET", "/api/status", token)).toBe(200);
+  const inside = lab.namespaces.gateway;
+  expect(await portcullis(inside, "127.0.0.1", "status")).toMatchObject({ code: 0, stderr: "" });
+  // The service does not answer at this address for root's commands: it could be another program's.
+  expect(await portcullis(inside, LAN.gateway4, "status")).toMatchObject({ code: 1 });
+  expect(await portcullis(guest, LAN.gateway4, "status")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("a token is needed"),
+  });
+  expect(gateway.log()).not.toContain(token);
+});

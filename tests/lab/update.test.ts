@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { randomBytes } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,6 +14,8 @@ import { programTrusting } from "../update/signed-program.ts";
 const { test } = long("each case of what other labs show in passing");
 
 const TIMEOUT_MS = 240_000;
+setDefaultTimeout(TIMEOUT_MS);
+
 /** A megabyte, which takes some seconds with a pause after each chunk of 64 KiB. */
 const PADDING_BYTES = 2 ** 20;
 const PAUSE_MS = 500;
@@ -48,17 +50,17 @@ beforeAll(async () => {
   downloads = await Downloads.start(lab, release);
   gateway = await lab.startGateway();
   await gateway.keep();
-}, TIMEOUT_MS);
+});
 beforeEach(async () => {
   downloads.dawdle(0);
   await gateway.reset();
   downloads.visits();
-}, TIMEOUT_MS);
+});
 afterAll(async () => {
   downloads?.stop();
   await lab?.close();
   workshop?.close();
-}, TIMEOUT_MS);
+});
 
 /** Runs `portcullis update` on the gateway, where an older version is installed. */
 async function update(...flags: string[]): Promise<Ran> {
@@ -88,51 +90,43 @@ async function connect(): Promise<void> {
   expect((await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).status).toBe(200);
 }
 
-test(
-  "without a tunnel it fails, says what to do, and nothing leaves",
-  async () => {
-    const leaks = await leaksDuring(async () => {
-      expect(await update("--check")).toEqual({
-        code: 1,
-        stdout: "",
-        stderr:
-          "portcullis: there is no tunnel to send this through; connect first; or copy the release's files to this machine, and name their folder\n",
-      });
-      expect((await update("--yes")).code).toBe(1);
+test("without a tunnel it fails, says what to do, and nothing leaves", async () => {
+  const leaks = await leaksDuring(async () => {
+    expect(await update("--check")).toEqual({
+      code: 1,
+      stdout: "",
+      stderr:
+        "portcullis: there is no tunnel to send this through; connect first; or copy the release's files to this machine, and name their folder\n",
     });
-    expect(leaks).toEqual([]);
-    expect(downloads.visits()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+    expect((await update("--yes")).code).toBe(1);
+  });
+  expect(leaks).toEqual([]);
+  expect(downloads.visits()).toEqual([]);
+});
 
-test(
-  "through the tunnel it looks, and upgrades; nothing leaves outside, and nothing is left behind",
-  async () => {
-    await connect();
-    const leaks = await leaksDuring(async () => {
-      const { code, stdout } = await update("--check", "--json");
-      expect({ code, ...JSON.parse(stdout) }).toMatchObject({
-        code: 4,
-        current: version,
-        offered: "9.2.0",
-        newer: true,
-      });
-      const done = await update("--yes");
-      expect(done).toMatchObject({ code: 0, stderr: "" });
-      expect(done.stdout).toContain("- Newest.");
-      expect(done.stdout).toEndWith(
-        `the installer has run with umask 0022\nPortcullis was updated from ${version} to 9.2.0.\n`,
-      );
+test("through the tunnel it looks, and upgrades; nothing leaves outside, and nothing is left behind", async () => {
+  await connect();
+  const leaks = await leaksDuring(async () => {
+    const { code, stdout } = await update("--check", "--json");
+    expect({ code, ...JSON.parse(stdout) }).toMatchObject({
+      code: 4,
+      current: version,
+      offered: "9.2.0",
+      newer: true,
     });
-    expect(leaks).toEqual([]);
-    expect(readFileSync(join(bin, "portcullis"), "utf8")).toStartWith(PROGRAM.replace("%s", "9.2.0"));
-    const visits = downloads.visits();
-    expect(visits.map(({ file }) => file).filter((file) => file.endsWith(".tar.xz"))).toHaveLength(1);
-    expect(new Set(visits.map(({ from }) => from))).toEqual(new Set([VPN.vpn1.v4]));
-  },
-  TIMEOUT_MS,
-);
+    const done = await update("--yes");
+    expect(done).toMatchObject({ code: 0, stderr: "" });
+    expect(done.stdout).toContain("- Newest.");
+    expect(done.stdout).toEndWith(
+      `the installer has run with umask 0022\nPortcullis was updated from ${version} to 9.2.0.\n`,
+    );
+  });
+  expect(leaks).toEqual([]);
+  expect(readFileSync(join(bin, "portcullis"), "utf8")).toStartWith(PROGRAM.replace("%s", "9.2.0"));
+  const visits = downloads.visits();
+  expect(visits.map(({ file }) => file).filter((file) => file.endsWith(".tar.xz"))).toHaveLength(1);
+  expect(new Set(visits.map(({ from }) => from))).toEqual(new Set([VPN.vpn1.v4]));
+});
 
 test.each(["on", "off"] as const)(
   "with the kill switch %s, a download whose tunnel ends does not go on outside",
@@ -154,25 +148,20 @@ test.each(["on", "off"] as const)(
     expect(wanted === "on" ? leaks : leaks.filter((frame) => frame.includes(INTERNET.host4))).toEqual([]);
     expect(readFileSync(join(bin, "portcullis"), "utf8")).toContain(version);
   },
-  TIMEOUT_MS,
 );
 
-test(
-  "positive control: with the kill switch off and no tunnel it goes directly, and the sniffer sees it",
-  async () => {
-    expect((await gateway.operate("killswitch", "off")).code).toBe(0);
-    const leaks = await leaksDuring(async () => {
-      expect((await update("--check")).code).toBe(4);
-    });
-    expect(leaks.filter((frame) => frame.includes(`${INTERNET.host4} TCP`)).length).toBeGreaterThan(0);
-    expect(downloads.visits().length).toBe(3);
-    expect((await gateway.operate("killswitch", "on")).code).toBe(0);
-    await gateway.kill("SIGTERM");
-    expect(await update("--check")).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining("the kill switch is in place, and the service is not running"),
-    });
-    expect(downloads.visits()).toEqual([]);
-  },
-  TIMEOUT_MS,
-);
+test("positive control: with the kill switch off and no tunnel it goes directly, and the sniffer sees it", async () => {
+  expect((await gateway.operate("killswitch", "off")).code).toBe(0);
+  const leaks = await leaksDuring(async () => {
+    expect((await update("--check")).code).toBe(4);
+  });
+  expect(leaks.filter((frame) => frame.includes(`${INTERNET.host4} TCP`)).length).toBeGreaterThan(0);
+  expect(downloads.visits().length).toBe(3);
+  expect((await gateway.operate("killswitch", "on")).code).toBe(0);
+  await gateway.kill("SIGTERM");
+  expect(await update("--check")).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining("the kill switch is in place, and the service is not running"),
+  });
+  expect(downloads.visits()).toEqual([]);
+});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect } from "bun:test";
+import { afterAll, beforeAll, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { INTERNET, ROUTER, VPN } from "../../src/sandbox/topology.ts";
 import { long } from "../fast.ts";
@@ -6,6 +6,8 @@ import { createLab, type Gateway, type Lab } from "../rig/tools/lab.ts";
 import type { TrafficReport } from "../rig/tools/traffic.ts";
 
 const { test } = long("each case of what other labs show in passing");
+
+setDefaultTimeout(90_000);
 
 const PAGE = `http://${INTERNET.host4}/`;
 /** Long enough for a hundred datagrams of each sender. */
@@ -52,13 +54,13 @@ beforeAll(async () => {
   gateway = await lab.startGateway();
   expect(await gateway.api("POST", "/api/connect", { server: "box-vpn-1" })).toMatchObject({ status: 200 });
   await gateway.keep();
-}, 90_000);
+});
 /** A connected gateway of version 0.1, whose service does not run. */
 beforeEach(async () => {
   await gateway.reset();
   await gateway.kill("SIGKILL");
   await downgrade();
-}, 90_000);
+});
 afterAll(() => lab.close(), 30_000);
 
 /** The numbers of the routing rules between the kernel's own. */

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { readFileSync } from "node:fs";
 import { long } from "../../fast.ts";
 import { comparisonOf, type Result } from "../../rig/bench/compare.ts";
@@ -13,6 +13,8 @@ import { tableOf } from "../../rig/bench/table.ts";
 import { executionsIn, traceOf } from "../../rig/bench/trace.ts";
 
 const { test } = long("measurements");
+
+setDefaultTimeout(60_000);
 
 const ROOT = process.getuid?.() === 0;
 
@@ -61,7 +63,7 @@ describe.skipIf(!ROOT)("the comparison with wg-quick", () => {
     // A runtime takes some milliseconds to load: a refusal before that is that of a kill switch that was left.
     for (const { rounds } of started) for (const ms of rounds.portcullis) expect(ms).toBeGreaterThan(5);
     expect(started.map(({ rounds }) => rounds.portcullis.length)).toEqual([2, 2, 2, 2]);
-  }, 60_000);
+  });
 });
 
 test.skipIf(!ROOT)(
@@ -74,7 +76,6 @@ test.skipIf(!ROOT)(
       expect(wgQuick).toBeGreaterThan(0);
     }
   },
-  60_000,
 );
 
 test("a trace counts the programs that started, and not the search for them", () => {

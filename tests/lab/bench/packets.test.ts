@@ -1,6 +1,8 @@
-import { expect, test } from "bun:test";
+import { expect, setDefaultTimeout, test } from "bun:test";
 import { measurePackets } from "../../rig/bench/packets.ts";
 import { connections, PacketGateway } from "../../rig/bench/packets-gateway.ts";
+
+setDefaultTimeout(30_000);
 
 const ROOT = process.getuid?.() === 0;
 const SIZE = { lans: 1, tunnels: 1, devices: 0 };
@@ -23,7 +25,6 @@ test.skipIf(!ROOT).each([SIZE, ASSIGNED])(
       await gateway.close();
     }
   },
-  30_000,
 );
 
 test.skipIf(!ROOT)(

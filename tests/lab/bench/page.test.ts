@@ -1,9 +1,11 @@
-import { expect } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { long } from "../../fast.ts";
 import { measurePage } from "../../rig/bench/page.ts";
 import { startRig, TIMEOUT_MS } from "../../rig/dashboard/rig.ts";
 
 const { test } = long("measurements");
+
+setDefaultTimeout(TIMEOUT_MS);
 
 const ROOT = process.getuid?.() === 0;
 const EFFORT = { openings: 1, updates: 20, costs: 1, costMs: 3_000 };
@@ -35,5 +37,4 @@ test.skipIf(!ROOT)(
       await rig.close();
     }
   },
-  TIMEOUT_MS,
 );

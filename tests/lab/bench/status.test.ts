@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { long } from "../../fast.ts";
 import { percentile } from "../../rig/bench/measure.ts";
@@ -6,6 +6,8 @@ import { createLab, type Gateway, type Lab } from "../../rig/tools/lab.ts";
 import { until } from "../../rig/tools/until.ts";
 
 const { test } = long("measurements");
+
+setDefaultTimeout(120_000);
 
 const ROUNDS = 20;
 /** On a busy machine a repair may come before the next question. An answer from memory would see none. */
@@ -18,8 +20,8 @@ describe("the status", () => {
   beforeAll(async () => {
     lab = await createLab({ cards: 2 });
     gateway = await lab.startGateway();
-  }, 120_000);
-  afterAll(() => lab.close(), 120_000);
+  });
+  afterAll(() => lab.close());
 
   test("reports a flushed table before it is repaired", async () => {
     const server = "box-vpn-1";

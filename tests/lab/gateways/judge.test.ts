@@ -1,4 +1,4 @@
-import { expect } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { commandIn } from "../../../src/sandbox/namespace.ts";
 import { LAN, ROUTER, UPLINK } from "../../../src/sandbox/topology.ts";
 import { LinuxHost } from "../../../src/system/linux.ts";
@@ -7,6 +7,8 @@ import { EVENTS } from "../../rig/gateways/events.ts";
 import { WG_QUICK } from "../../rig/gateways/known.ts";
 import { PORTCULLIS } from "../../rig/gateways/portcullis.ts";
 import { judged } from "../../rig/gateways/trial.ts";
+
+setDefaultTimeout(180_000);
 
 needsNamespaces.test(
   "the judge sees a device's packets outside wg-quick's tunnel when its link is deleted, and none of Portcullis'",
@@ -17,7 +19,6 @@ needsNamespaces.test(
     expect(ofWgQuick.devices).toBeGreaterThan(0);
     expect(ofPortcullis).toEqual({ devices: 0, own: 0, examples: [] });
   },
-  180_000,
 );
 
 const JUDGED_WITHIN_MS = 300_000;

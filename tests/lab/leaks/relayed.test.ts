@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect } from "bun:test";
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout } from "bun:test";
 import type { NetworkCards } from "../../../src/sandbox/topology.ts";
 import { long } from "../../fast.ts";
 import type { Layer } from "../../rig/leaks/layer.ts";
@@ -8,7 +8,8 @@ import { TRANSPORTS } from "../../rig/peers/relayed-servers.ts";
 
 const { test } = long("the same tunnel inside another transport");
 
-const TIMEOUT_MS = 600_000;
+setDefaultTimeout(600_000);
+
 const FLUSH = "nft flush ruleset while connected";
 /** What one layer is tried with alone, as it is with a plain tunnel; `scripts/leaks` tries it with all. */
 const ALONE =
@@ -40,36 +41,28 @@ describe.each(
   let stage: Stage;
   beforeAll(async () => {
     stage = await Stage.open(cards, layer, transport);
-  }, TIMEOUT_MS);
-  afterAll(() => stage.close(), TIMEOUT_MS);
+  });
+  afterAll(() => stage.close());
 
   if (layer === "neither") {
-    test(
-      "positive control: the sniffer sees leaks",
-      async () => {
-        for (const scenario of scenarios.slice(0, 2)) {
-          const row = await stage.play(scenario);
-          expect(row.leaked).toBeGreaterThan(20);
-        }
-      },
-      TIMEOUT_MS,
-    );
+    test("positive control: the sniffer sees leaks", async () => {
+      for (const scenario of scenarios.slice(0, 2)) {
+        const row = await stage.play(scenario);
+        expect(row.leaked).toBeGreaterThan(20);
+      }
+    });
     return;
   }
   test.each(
     scenarios
       .filter(({ name }, at) => (layer === "both" ? (at + nth) % 2 === cards - 1 : ALONE.test(name)))
       .map((each) => [each.name, each] as const),
-  )(
-    "%s: nothing leaks while a layer is there",
-    async (name, scenario) => {
-      const row = await stage.play(scenario);
-      // Positive control: without either layer the sniffer sees leaks.
-      if (layer === "firewall alone" && name === FLUSH) return expect(row.leaked).toBeGreaterThan(0);
-      expect(row).toMatchObject({ leaked: 0, missed: 0 });
-      if (layer === "both") expect(row.failure).toBeNull();
-      expect(row.sent).toBeGreaterThan(0);
-    },
-    TIMEOUT_MS,
-  );
+  )("%s: nothing leaks while a layer is there", async (name, scenario) => {
+    const row = await stage.play(scenario);
+    // Positive control: without either layer the sniffer sees leaks.
+    if (layer === "firewall alone" && name === FLUSH) return expect(row.leaked).toBeGreaterThan(0);
+    expect(row).toMatchObject({ leaked: 0, missed: 0 });
+    if (layer === "both") expect(row.failure).toBeNull();
+    expect(row.sent).toBeGreaterThan(0);
+  });
 });

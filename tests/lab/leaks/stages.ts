@@ -17,10 +17,10 @@ export function openStages(...parts: readonly [cards: NetworkCards, layer: Layer
   beforeAll(async () => {
     const stages = await Promise.all(parts.map(([cards, layer]) => Stage.open(cards, layer, null, OFTEN_MS)));
     for (const [index, stage] of stages.entries()) open.set(String(parts[index]), stage);
-  }, TIMEOUT_MS);
+  });
   afterAll(async () => {
     await Promise.all([...open.values()].map((stage) => stage.close()));
-  }, TIMEOUT_MS);
+  });
   return {
     get: (cards: NetworkCards, layer: Layer): Stage => {
       const stage = open.get(String([cards, layer]));

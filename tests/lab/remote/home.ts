@@ -39,7 +39,7 @@ export function openHome(): void {
     await ask("POST", "/api/connect", { server: "box-vpn-1" });
     await ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
     await gateway.keep();
-  }, TIMEOUT_MS);
+  });
 
   beforeEach(async () => {
     for (const phone of phones) await phone.hangsUp();
@@ -50,17 +50,17 @@ export function openHome(): void {
       endpoints: [...ENDPOINTS, { address: UPLINK.gateway4, port: PORT }],
       direction: "in",
     });
-  }, TIMEOUT_MS);
+  });
 
   afterEach(async () => {
     const { leaks, missed } = await sniffer.stop();
     expect({ leaks: leaks.filter((leak) => !allowed(leak)), missed }).toEqual({ leaks: [], missed: 0 });
-  }, TIMEOUT_MS);
+  });
 
   afterAll(async () => {
     bell?.stop();
     await lab?.close();
-  }, TIMEOUT_MS);
+  });
 }
 
 async function forwardPort(): Promise<void> {

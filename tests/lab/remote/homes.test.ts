@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { join } from "node:path";
 import { INTERNET, LAN, ROUTER, UPLINK, VPN } from "../../../src/sandbox/topology.ts";
 import { blocksIn, sessionIn } from "../../binary/page.ts";
@@ -12,7 +12,8 @@ import { until } from "../../rig/tools/until.ts";
 
 const { test } = long("two gateways, each with devices of its own");
 
-const TIMEOUT_MS = 240_000;
+setDefaultTimeout(240_000);
+
 const PORT = 51_820;
 const BELL = 8_080;
 /** At home, beside the laptop, which alone may be reached. */
@@ -48,12 +49,12 @@ beforeAll(async () => {
       direction: "in",
     }),
   ];
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   for (const bell of Object.values(bells ?? {})) bell.stop();
   await lab?.close();
-}, TIMEOUT_MS);
+});
 
 /** The command line at one of the homes, as a person types it. */
 async function type(gateway: Gateway, ...words: string[]): Promise<string> {
@@ -189,110 +190,106 @@ async function inClear(): Promise<string[]> {
   return counted.flatMap(({ leaks }) => leaks.filter((leak) => own.some((each) => leak.includes(each))));
 }
 
-test(
-  "two linked homes reach the devices that each has allowed, and nothing else, by each layer alone",
-  async () => {
-    const laptopId = await idOf(home, lab.namespaces.client, LAN.client4, LAN.gateway4);
-    const tvId = await idOf(home, tv, TV4, LAN.gateway4);
-    const deviceId = await idOf(cabin, device, CABIN.device4, CABIN.gateway4);
-    await name(home, laptopId, "printer");
-    await name(home, tvId, "TV");
-    await name(cabin, deviceId, "nas");
-    const [begin, take, end] = blocksIn(PARENTS).map(({ text }) => sessionIn(text));
-    for (const { command, answer } of begin ?? []) await follow(home, command, answer);
-    for (const { command, answer } of take ?? []) await follow(cabin, command, answer);
-    const [taken, allow] = end ?? [];
-    expect(await follow(home, taken?.command ?? "")).toStartWith("This home and parents are linked.");
-    await until(async () => (await home.ask("GET", "/api/links")).links[0].state === "up");
-    // Nothing is allowed here yet, and at the other home the nas is.
-    expect([await reaches(device, LAN.client4), await reaches(device, TV4)]).toEqual([null, null]);
-    expect(await reaches(tv, CABIN.device4)).toBe(device);
-    await type(cabin, "link", "deny", "kids", "nas");
-    await follow(home, allow?.command ?? "");
-    expect([await reaches(device, LAN.client4), await reaches(device, TV4)]).toEqual([
-      lab.namespaces.client,
-      null,
-    ]);
-    // By IPv6, too, once home has seen the laptop's address.
-    await lab.exec(lab.namespaces.client, ["ping", "-c", "1", "-W", "10", LAN.gateway6]);
-    await until(async () => (await reaches(device, LAN.client6)) === lab.namespaces.client);
-    expect([await reaches(device, TV6), await reaches(device, LAN.gateway6)]).toEqual([null, null]);
-    expect(await reaches(lab.namespaces.client, CABIN.device4)).toBeNull();
-    expect(await reaches(device, LAN.gateway4)).toBeNull();
-    await type(cabin, "link", "allow", "kids", "nas");
-    expect([await reaches(tv, CABIN.device4), await reaches(device, TV4)]).toEqual([device, null]);
-    await type(cabin, "link", "deny", "kids", "nas");
-    expect([await reaches(tv, CABIN.device4), await reaches(device, LAN.client4)]).toEqual([
-      null,
-      lab.namespaces.client,
-    ]);
+test("two linked homes reach the devices that each has allowed, and nothing else, by each layer alone", async () => {
+  const laptopId = await idOf(home, lab.namespaces.client, LAN.client4, LAN.gateway4);
+  const tvId = await idOf(home, tv, TV4, LAN.gateway4);
+  const deviceId = await idOf(cabin, device, CABIN.device4, CABIN.gateway4);
+  await name(home, laptopId, "printer");
+  await name(home, tvId, "TV");
+  await name(cabin, deviceId, "nas");
+  const [begin, take, end] = blocksIn(PARENTS).map(({ text }) => sessionIn(text));
+  for (const { command, answer } of begin ?? []) await follow(home, command, answer);
+  for (const { command, answer } of take ?? []) await follow(cabin, command, answer);
+  const [taken, allow] = end ?? [];
+  expect(await follow(home, taken?.command ?? "")).toStartWith("This home and parents are linked.");
+  await until(async () => (await home.ask("GET", "/api/links")).links[0].state === "up");
+  // Nothing is allowed here yet, and at the other home the nas is.
+  expect([await reaches(device, LAN.client4), await reaches(device, TV4)]).toEqual([null, null]);
+  expect(await reaches(tv, CABIN.device4)).toBe(device);
+  await type(cabin, "link", "deny", "kids", "nas");
+  await follow(home, allow?.command ?? "");
+  expect([await reaches(device, LAN.client4), await reaches(device, TV4)]).toEqual([
+    lab.namespaces.client,
+    null,
+  ]);
+  // By IPv6, too, once home has seen the laptop's address.
+  await lab.exec(lab.namespaces.client, ["ping", "-c", "1", "-W", "10", LAN.gateway6]);
+  await until(async () => (await reaches(device, LAN.client6)) === lab.namespaces.client);
+  expect([await reaches(device, TV6), await reaches(device, LAN.gateway6)]).toEqual([null, null]);
+  expect(await reaches(lab.namespaces.client, CABIN.device4)).toBeNull();
+  expect(await reaches(device, LAN.gateway4)).toBeNull();
+  await type(cabin, "link", "allow", "kids", "nas");
+  expect([await reaches(tv, CABIN.device4), await reaches(device, TV4)]).toEqual([device, null]);
+  await type(cabin, "link", "deny", "kids", "nas");
+  expect([await reaches(tv, CABIN.device4), await reaches(device, LAN.client4)]).toEqual([
+    null,
+    lab.namespaces.client,
+  ]);
 
-    // The cabin's device leaves from home, if home lets it: with the exit that home's gateway gives to the cabin.
-    const seenAs = () => lab.fetchFrom(device, `http://${INTERNET.host4}/ip`);
-    await home.ask("POST", "/api/connect", { server: "box-vpn-1" });
-    await type(home, "link", "exit", "parents", "on");
-    await cabin.ask("PUT", "/api/tunnels/kids", { provider: "custom", server: "kids" });
-    expect(await seenAs()).toBeNull();
-    await cabin.ask("PUT", `/api/devices/${encodeURIComponent(deviceId)}`, { exit: "kids" });
-    expect([await seenAs(), await reaches(device, TV4)]).toEqual([VPN.vpn1.v4, null]);
-    // At the same time the TV at home leaves from the cabin.
-    const tvSeenAs = () => lab.fetchFrom(tv, `http://${INTERNET.host4}/ip`);
-    await cabin.ask("POST", "/api/connect", { server: "box-vpn-2" });
-    await follow(cabin, inText("portcullis link exit"));
-    await follow(home, inText("portcullis tunnel parents connect"));
-    await follow(home, inText("portcullis device TV exit"));
-    await until(async () => (await tvSeenAs()) === VPN.vpn2.v4);
-    expect([await seenAs(), await reaches(tv, CABIN.device4)]).toEqual([VPN.vpn1.v4, null]);
-    await keepsFromCircling(seenAs);
-    await home.ask("POST", "/api/disconnect");
-    expect([await seenAs(), await tvSeenAs()]).toEqual([null, VPN.vpn2.v4]);
-    await home.ask("POST", "/api/connect", { server: "box-vpn-1" });
-    await type(home, "link", "exit", "parents", "off");
-    expect([await seenAs(), await tvSeenAs()]).toEqual([null, VPN.vpn2.v4]);
-    expect(await reaches(device, LAN.client4)).toBe(lab.namespaces.client);
-    expect(await inClear()).toEqual([]);
+  // The cabin's device leaves from home, if home lets it: with the exit that home's gateway gives to the cabin.
+  const seenAs = () => lab.fetchFrom(device, `http://${INTERNET.host4}/ip`);
+  await home.ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await type(home, "link", "exit", "parents", "on");
+  await cabin.ask("PUT", "/api/tunnels/kids", { provider: "custom", server: "kids" });
+  expect(await seenAs()).toBeNull();
+  await cabin.ask("PUT", `/api/devices/${encodeURIComponent(deviceId)}`, { exit: "kids" });
+  expect([await seenAs(), await reaches(device, TV4)]).toEqual([VPN.vpn1.v4, null]);
+  // At the same time the TV at home leaves from the cabin.
+  const tvSeenAs = () => lab.fetchFrom(tv, `http://${INTERNET.host4}/ip`);
+  await cabin.ask("POST", "/api/connect", { server: "box-vpn-2" });
+  await follow(cabin, inText("portcullis link exit"));
+  await follow(home, inText("portcullis tunnel parents connect"));
+  await follow(home, inText("portcullis device TV exit"));
+  await until(async () => (await tvSeenAs()) === VPN.vpn2.v4);
+  expect([await seenAs(), await reaches(tv, CABIN.device4)]).toEqual([VPN.vpn1.v4, null]);
+  await keepsFromCircling(seenAs);
+  await home.ask("POST", "/api/disconnect");
+  expect([await seenAs(), await tvSeenAs()]).toEqual([null, VPN.vpn2.v4]);
+  await home.ask("POST", "/api/connect", { server: "box-vpn-1" });
+  await type(home, "link", "exit", "parents", "off");
+  expect([await seenAs(), await tvSeenAs()]).toEqual([null, VPN.vpn2.v4]);
+  expect(await reaches(device, LAN.client4)).toBe(lab.namespaces.client);
+  expect(await inClear()).toEqual([]);
 
-    await home.kill("SIGKILL");
-    const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
-    const rules = async () => {
-      for (const priority of Array.from({ length: 90 }, (_, at) => at + 10))
-        while ((await inside("ip", "rule", "del", "priority", `${priority}`)).code === 0);
-    };
-    // The routing rules alone, without the firewall.
-    await inside("nft", "delete", "table", "inet", "portcullis");
-    expect([await arrives(LAN.client4, bells.laptop), await arrives(TV4, bells.tv)]).toEqual([false, false]);
-    await tvSends();
-    expect(await inClear()).toEqual([]);
-    // Positive control: with neither layer, the TV gets what the cabin sends, and its answers leave in clear.
-    await rules();
-    await tvSends();
-    expect(await arrives(TV4, bells.tv)).toBe(true);
-    const exposed = await inClear();
-    for (const to of [CABIN.device4, INTERNET.host4])
-      expect(exposed.filter((leak) => leak.includes(TV4) && leak.includes(to))).not.toEqual([]);
-    // The firewall alone.
-    await home.start();
-    await until(async () => (await reaches(device, LAN.client4)) !== null);
-    await home.kill("SIGKILL");
-    await rules();
-    await tvSends();
-    expect([await arrives(LAN.client4, bells.laptop), await arrives(TV4, bells.tv)]).toEqual([true, false]);
-    await home.start();
-    await until(async () => (await reaches(device, LAN.client4)) !== null);
+  await home.kill("SIGKILL");
+  const inside = (...argv: string[]) => lab.exec(lab.namespaces.gateway, argv);
+  const rules = async () => {
+    for (const priority of Array.from({ length: 90 }, (_, at) => at + 10))
+      while ((await inside("ip", "rule", "del", "priority", `${priority}`)).code === 0);
+  };
+  // The routing rules alone, without the firewall.
+  await inside("nft", "delete", "table", "inet", "portcullis");
+  expect([await arrives(LAN.client4, bells.laptop), await arrives(TV4, bells.tv)]).toEqual([false, false]);
+  await tvSends();
+  expect(await inClear()).toEqual([]);
+  // Positive control: with neither layer, the TV gets what the cabin sends, and its answers leave in clear.
+  await rules();
+  await tvSends();
+  expect(await arrives(TV4, bells.tv)).toBe(true);
+  const exposed = await inClear();
+  for (const to of [CABIN.device4, INTERNET.host4])
+    expect(exposed.filter((leak) => leak.includes(TV4) && leak.includes(to))).not.toEqual([]);
+  // The firewall alone.
+  await home.start();
+  await until(async () => (await reaches(device, LAN.client4)) !== null);
+  await home.kill("SIGKILL");
+  await rules();
+  await tvSends();
+  expect([await arrives(LAN.client4, bells.laptop), await arrives(TV4, bells.tv)]).toEqual([true, false]);
+  await home.start();
+  await until(async () => (await reaches(device, LAN.client4)) !== null);
 
-    // Without the link, nothing for the other home leaves in clear.
-    await follow(home, `portcullis ${inText("link remove")}`);
-    expect([await reaches(device, LAN.client4), await reaches(device, TV4)]).toEqual([null, null]);
-    await lab.exec(`${lab.sandbox.id}-phone4`, ["ip", "link", "del", `${lab.sandbox.id}cr`]);
-    expect(await reaches(device, LAN.client4)).toBeNull();
-    expect(await inClear()).toEqual(exposed);
-    // Positive control: without the kill switch the same packets are seen.
-    await cabin.expose();
-    await until(async () => {
-      await reaches(device, LAN.client4);
-      return uplinks[0]?.peek().leaks.some((leak) => leak.includes(LAN.client4)) === true;
-    });
-    for (const uplink of uplinks) await uplink.stop();
-  },
-  TIMEOUT_MS,
-);
+  // Without the link, nothing for the other home leaves in clear.
+  await follow(home, `portcullis ${inText("link remove")}`);
+  expect([await reaches(device, LAN.client4), await reaches(device, TV4)]).toEqual([null, null]);
+  await lab.exec(`${lab.sandbox.id}-phone4`, ["ip", "link", "del", `${lab.sandbox.id}cr`]);
+  expect(await reaches(device, LAN.client4)).toBeNull();
+  expect(await inClear()).toEqual(exposed);
+  // Positive control: without the kill switch the same packets are seen.
+  await cabin.expose();
+  await until(async () => {
+    await reaches(device, LAN.client4);
+    return uplinks[0]?.peek().leaks.some((leak) => leak.includes(LAN.client4)) === true;
+  });
+  for (const uplink of uplinks) await uplink.stop();
+});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect } from "bun:test";
+import { afterAll, beforeAll, expect, setDefaultTimeout } from "bun:test";
 import { INTERNET, LAN, ROUTER, VPN } from "../../../src/sandbox/topology.ts";
 import { long } from "../../fast.ts";
 import { CABIN, openCabin } from "../../rig/home/cabin.ts";
@@ -10,7 +10,8 @@ import { until } from "../../rig/tools/until.ts";
 
 const { test } = long("each case of what one phone shows in passing");
 
-const TIMEOUT_MS = 240_000;
+setDefaultTimeout(240_000);
+
 const PORT = 51_820;
 /** At home, on the laptop. */
 const BELL = 8_080;
@@ -34,12 +35,12 @@ beforeAll(async () => {
     endpoints: [{ address: ROUTER.public4, port: PORT }],
     direction: "in",
   });
-}, TIMEOUT_MS);
+});
 
 afterAll(async () => {
   bell?.stop();
   await lab?.close();
-}, TIMEOUT_MS);
+});
 
 async function ask(gateway: Gateway | undefined, method: string, path: string, body?: unknown) {
   const answer = await gateway?.api(method, path, body);
@@ -50,38 +51,34 @@ async function ask(gateway: Gateway | undefined, method: string, path: string, b
 const seenAs = () => lab.fetchFrom(device, `http://${INTERNET.host4}/ip`);
 const laptop = () => lab.fetchFrom(device, `http://${LAN.client4}:${BELL}/`);
 
-test(
-  "another gateway takes the file, and its devices leave by home's exit, reach home, and are cut off with it",
-  async () => {
-    await ask(home, "POST", "/api/connect", { server: "box-vpn-1" });
-    await ask(home, "PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
-    const on = await home?.operate("remote", "on", "--endpoint", ROUTER.public4, "--port", `${PORT}`);
-    expect(on).toMatchObject({ code: 0, stderr: "" });
-    const add = [...PROGRAM, "remote", "add", "cabin", "--file", "--url", `http://127.0.0.1:${home?.port}`];
-    const { stdout: config, stderr } = await lab.outside(add);
-    expect(stderr).toBe("");
-    expect(await seenAs()).toBeNull();
-    await ask(cabin, "POST", "/api/import", { name: "home", config });
-    await ask(cabin, "PUT", "/api/tunnels/main", { provider: "imported", server: "home" });
-    expect([await seenAs(), await laptop()]).toEqual([VPN.vpn1.v4, lab.namespaces.client]);
-    // Home sees one device.
-    expect((await ask(home, "GET", "/api/remote")).devices).toMatchObject([
-      { name: "cabin", endpoint: "203.0.113.101" },
-    ]);
-    await ask(home, "PATCH", "/api/remote/devices/cabin", { exit: "amsterdam" });
-    expect(await seenAs()).toBe(VPN.vpn2.v4);
-    await ask(home, "DELETE", "/api/remote/devices/cabin");
-    expect(await Promise.all([seenAs(), laptop()])).toEqual([null, null]);
-    expect((await sniffer.count()).leaks).toEqual([]);
-    // Positive control: without the second kill switch and its tunnel, the device leaves from the café.
-    await cabin?.expose();
-    await lab.exec(`${lab.sandbox.id}-phone4`, ["ip", "link", "del", `${lab.sandbox.id}c0`]);
-    await lab.exec(device, ["ping", "-c", "1", "-W", "1", INTERNET.host4]);
-    await until(() => sniffer.peek().leaks.some((leak) => leak.includes(`${INTERNET.host4} ICMP`)));
-    expect(
-      sniffer.peek().leaks.some((leak) => leak.startsWith(`${OWN4} > `) || leak.startsWith(CABIN.device4)),
-    ).toBe(true);
-    await sniffer.stop();
-  },
-  TIMEOUT_MS,
-);
+test("another gateway takes the file, and its devices leave by home's exit, reach home, and are cut off with it", async () => {
+  await ask(home, "POST", "/api/connect", { server: "box-vpn-1" });
+  await ask(home, "PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "box-vpn-2" });
+  const on = await home?.operate("remote", "on", "--endpoint", ROUTER.public4, "--port", `${PORT}`);
+  expect(on).toMatchObject({ code: 0, stderr: "" });
+  const add = [...PROGRAM, "remote", "add", "cabin", "--file", "--url", `http://127.0.0.1:${home?.port}`];
+  const { stdout: config, stderr } = await lab.outside(add);
+  expect(stderr).toBe("");
+  expect(await seenAs()).toBeNull();
+  await ask(cabin, "POST", "/api/import", { name: "home", config });
+  await ask(cabin, "PUT", "/api/tunnels/main", { provider: "imported", server: "home" });
+  expect([await seenAs(), await laptop()]).toEqual([VPN.vpn1.v4, lab.namespaces.client]);
+  // Home sees one device.
+  expect((await ask(home, "GET", "/api/remote")).devices).toMatchObject([
+    { name: "cabin", endpoint: "203.0.113.101" },
+  ]);
+  await ask(home, "PATCH", "/api/remote/devices/cabin", { exit: "amsterdam" });
+  expect(await seenAs()).toBe(VPN.vpn2.v4);
+  await ask(home, "DELETE", "/api/remote/devices/cabin");
+  expect(await Promise.all([seenAs(), laptop()])).toEqual([null, null]);
+  expect((await sniffer.count()).leaks).toEqual([]);
+  // Positive control: without the second kill switch and its tunnel, the device leaves from the café.
+  await cabin?.expose();
+  await lab.exec(`${lab.sandbox.id}-phone4`, ["ip", "link", "del", `${lab.sandbox.id}c0`]);
+  await lab.exec(device, ["ping", "-c", "1", "-W", "1", INTERNET.host4]);
+  await until(() => sniffer.peek().leaks.some((leak) => leak.includes(`${INTERNET.host4} ICMP`)));
+  expect(
+    sniffer.peek().leaks.some((leak) => leak.startsWith(`${OWN4} > `) || leak.startsWith(CABIN.device4)),
+  ).toBe(true);
+  await sniffer.stop();
+});

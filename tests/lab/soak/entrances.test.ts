@@ -1,4 +1,4 @@
-import { expect } from "bun:test";
+import { expect, setDefaultTimeout } from "bun:test";
 import { long } from "../../fast.ts";
 import { LINK } from "../../rig/leaks/homes.ts";
 import { MESH } from "../../rig/leaks/mesh.ts";
@@ -10,7 +10,7 @@ const { test } = long("random changes");
 const PLAY_MS = 25_000;
 const SEED = 20_261_130;
 /** The last quiet moment of a busy machine takes long. */
-const TIMEOUT_MS = 300_000;
+setDefaultTimeout(300_000);
 
 test.each([
   ["networks", (seed: number) => playEntrance(NETWORKS, seed, PLAY_MS)],
@@ -23,5 +23,4 @@ test.each([
     if (fault !== null) console.error([`seed ${SEED}`, ...story].join("\n"));
     expect(fault).toBeNull();
   },
-  TIMEOUT_MS,
 );
