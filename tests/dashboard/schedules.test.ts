@@ -206,41 +206,6 @@ test("a device's other limit is added by form, and its row says until when it ho
   await tab.shows("main", "No schedule yet");
 });
 
-test("all others' other limit is added by form, and the card of their limit says until when it holds", async () => {
-  await openWith({});
-  await other.page.evaluate(`location.hash = "#/devices"`);
-  await other.shows("main", "together. They have no limit.");
-  await tab.click(ADD);
-  await tab.type("Name", "guests");
-  await tab.choose("What happens", "All others have another limit for some time");
-  await tab.shows(DIALOG, "What devices without a limit of their own receive and send together.");
-  await tab.type("All others receive at most, in Mbit/s", "5");
-  const [from, to] = [await clockIn(-1), await clockIn(1)];
-  await tab.set("From", from);
-  await tab.set("Until", to);
-  expect(await tab.barriers()).toEqual([]);
-  await tab.click("Save the schedule");
-  await tab.shows(FIRST, "guests Now All others together have at most 5 Mbit/s down from ");
-  await other.shows("main", "together. 5 Mbit/s down");
-  await other.shows("main", "By the schedule guests until");
-  await other.shows("main", "Saving ends what the schedule has set, and replaces the limit of all others.");
-  expect(await other.barriers()).toEqual([]);
-  await other.click("Change the limit…");
-  await other.type("All others receive at most, in Mbit/s", "20");
-  await other.press("Enter");
-  await tab.shows(FIRST, "Not in force now, although planned until");
-  await tab.shows(FIRST, ": all others were given another limit.");
-  await tab.click("Change guests");
-  await tab.type("All others receive at most, in Mbit/s", "");
-  await tab.click("Save the schedule");
-  await tab.shows(FIRST, "All others have no limit from ");
-  await tab.click("Remove guests");
-  await tab.shows(DIALOG, "All others get their usual limit back at once.");
-  await tab.click("Remove");
-  await tab.shows("main", "No schedule yet");
-  await other.shows("main", "together. 20 Mbit/s down");
-});
-
 test("a device's other quota is added by form, and its details say until when it holds", async () => {
   await openWith({});
   await other.page.evaluate(`location.hash = "#/devices"`);

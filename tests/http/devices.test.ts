@@ -61,14 +61,10 @@ test.each([
   ["%2e%2e", { name: "x" }, 400, NO_ID],
   ["a%2fb", { name: "x" }, 400, NO_ID],
   ["192.168.7.0%2f25", { name: "x" }, 400, OVERLAP],
-  ["192.168.7.9", { name: "x" }, 400, OVERLAP.replace("7.0/25", "7.9/32")],
   ["10.0.0.0/8", { name: "x" }, 404, "not found: PUT /api/devices/10.0.0.0/8"],
   ["", { name: "x" }, 404, "not found: PUT /api/devices/"],
-  [TV, {}, 400, "name, exit, address, rate, quota, icon or group is required"],
   [TV, { name: null }, 400, "name must be a non-empty string"],
   [TV, { exit: 1 }, 400, "exit must be a non-empty string, a list or null"],
-  [TV, { exit: ["main", "oslo"] }, 404, "exit: there is no such tunnel; the exits are main, blocked"],
-  [TV, { group: " Ana" }, 400, "group: begins or ends with white space"],
   [
     "10.8.0.0%2F24",
     { rate: { down: 1, up: 1 } },
@@ -199,17 +195,9 @@ test("PUT of an exit, and of the default exit", async () => {
   expect(await list()).toMatchObject({ devices: [{ id: PHONE, exit: "main" }], default_exit: "main" });
 });
 
-test.each([
-  [{ exit: "oslo" }, 404, "exit: there is no such tunnel; the exits are main, blocked"],
-  [
-    { exit: "direct" },
+test("PUT /api/default-exit needs an exit", async () => {
+  expect(outcome(await put("/api/default-exit", {}))).toEqual([
     400,
-    "exit: direct cannot be the default exit, because every new device would leave outside the tunnel; give it to single devices",
-  ],
-  [{}, 400, "exit is required"],
-])("PUT /api/default-exit of %j is refused", async (body, status, error) => {
-  expect(outcome(await put("/api/default-exit", body))).toEqual([
-    status,
-    JSON.stringify({ success: false, error }),
+    JSON.stringify({ success: false, error: "exit is required" }),
   ]);
 });

@@ -6,7 +6,6 @@ import { Home } from "./home.ts";
 const { test } = slow;
 
 const TV = "02:00:00:00:00:20" as Mac;
-const _PHONE = "02:00:00:00:00:30" as Mac;
 const PATH = `/api/forwards/${TV}/tcp/6881`;
 const LED = 'iifname "wg0" meta nfproto ipv4 tcp dport 51413 dnat ip to';
 

@@ -183,28 +183,6 @@ further.test("after its quota a device is slower, or is only told of", async () 
   await setQuota(null);
 });
 
-test("what was used of a quota outlives the service, and a table that another program removes", async () => {
-  await setQuota({ megabytes: 1_000, every: "day" });
-  await streamed(lab, slow.namespace, "down", SECONDS);
-  const before = await used();
-  expect(before).toBeGreaterThan(QUOTA_BYTES);
-  await gateway.kill("SIGKILL");
-  await gateway.restart();
-  expect(await used()).toBeGreaterThanOrEqual(before);
-  await lab.exec(lab.namespaces.gateway, ["nft", "delete", "table", "inet", "portcullis_limits"]);
-  await until(async () => (await table()).includes(slow.mac));
-  expect(await used()).toBeGreaterThanOrEqual(before);
-  // Positive control.
-  expect(await reaches(slow)).toBe(true);
-  await setQuota({ megabytes: 1, every: "day" });
-  expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
-  await gateway.kill("SIGKILL");
-  await gateway.restart();
-  expect([await reaches(slow), await reaches(other)]).toEqual([false, true]);
-  await setQuota(null);
-  expect(await reaches(slow)).toBe(true);
-});
-
 further.test(
   "everybody else shares a quota, over both families and invented MAC addresses, and a device with its own has that",
   async () => {

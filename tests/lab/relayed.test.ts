@@ -104,23 +104,6 @@ test("the next target of an order takes over by its own way, and the first is go
   await traffic.stop();
 });
 
-test("a schedule moves a tunnel to another server by the same way", async () => {
-  await gateway.ask("POST", "/api/connect", { server: "Sweden", transport: "lwo" });
-  const { server: before } = await status();
-  const traffic = await lab.traffic(lab.namespaces.client, { kinds: ["udp"] });
-  await traffic.sends(ENOUGH);
-  const { time_zone } = await gateway.ask("GET", "/api/schedules");
-  const time = Temporal.Now.zonedDateTimeISO(time_zone).add({ minutes: 1 }).toPlainTime();
-  const at = time.toString({ smallestUnit: "minute" });
-  await gateway.ask("PUT", "/api/schedules/move", { tunnel: "main", at });
-  const other = before === "box-vpn-1" ? "box-vpn-2" : "box-vpn-1";
-  await until(isAt(other, "lwo"), 3 * MINUTE_MS);
-  await traffic.sends(ENOUGH);
-  expect((await traffic.stop()).udp?.lost).toEqual([]);
-  const { schedules } = await gateway.ask("GET", "/api/schedules");
-  expect(schedules).toMatchObject([{ name: "move", error: null }]);
-});
-
 test("a remote phone leaves by relayed tunnels, not at all while the service is gone, and by them again after that", async () => {
   await gateway.ask("POST", "/api/connect", { server: "box-vpn-1", transport: "lwo" });
   await gateway.ask("PUT", "/api/tunnels/tv", {

@@ -169,30 +169,6 @@ test("a router that restarts is asked again, and one that knows UPnP only is ask
   await until(async () => (await third.ports()).length === 0);
 });
 
-test("by UPnP the first request of a gateway removes the ports that an earlier life of it has left", async () => {
-  const upnpd = await Miniupnpd.start(lab, { natPmp: false, upnp: true });
-  router = upnpd;
-  // As a service that was killed, whose machine has asked for another port.
-  await gateway.expose();
-  const service = "urn:schemas-upnp-org:service:WANIPConnection:1";
-  const fields = {
-    ...{ NewRemoteHost: "", NewExternalPort: 51_900, NewProtocol: "UDP", NewInternalPort: 51_900 },
-    ...{ NewInternalClient: UPLINK.gateway4, NewEnabled: 1, NewPortMappingDescription: "Portcullis" },
-    NewLeaseDuration: 0,
-  };
-  const inner = Object.entries(fields).map(([name, value]) => `<${name}>${value}</${name}>`);
-  const body = `<?xml version="1.0"?><s:Envelope xmlns:s="http://schemas.xmlsoap.org/soap/envelope/"><s:Body><u:AddPortMapping xmlns:u="${service}">${inner.join("")}</u:AddPortMapping></s:Body></s:Envelope>`;
-  const headers = ["-H", "content-type: text/xml", "-H", `SOAPAction: "${service}#AddPortMapping"`];
-  const to = `http://${ROUTER.lan[2].v4}:5000/ctl/IPConn`;
-  const post = ["curl", "-sf", "-m", "10", ...headers, "--data-binary", body, to];
-  expect(await lab.exec(lab.namespaces.gateway, post)).toMatchObject({ code: 0 });
-  expect(await upnpd.ports()).toEqual([expect.stringContaining(":51900")]);
-  await gateway.start();
-  await turnOn();
-  await isAskedBy("upnp");
-  expect(await upnpd.ports()).toEqual([expect.stringContaining(`:${PORT}`)]);
-});
-
 test("routers whose UPnP is odd are heard, also if they answer from another port, or to the group only", async () => {
   const address = ROUTER.public4;
   for (const oddity of [
