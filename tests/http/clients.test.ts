@@ -1,11 +1,9 @@
-import { expect } from "bun:test";
+import { expect, test } from "bun:test";
 import { mustParseAddress } from "../../src/base/address.ts";
 import { parseMac } from "../../src/base/mac.ts";
 import { Clients } from "../../src/http/clients.ts";
 import { slow } from "../fast.ts";
 import { Home } from "./home.ts";
-
-const { test } = slow;
 
 const DEVICES: Record<string, string> = {
   "192.168.7.20": "02:00:00:00:00:20",
@@ -40,14 +38,17 @@ test("the client of a request is that of its peer", () => {
   expect(clients.of(request)).toBe("02:00:00:00:00:30");
 });
 
-test("a device that is not kept, because others have invented so many, is still known by its MAC address", async () => {
-  const home = await Home.start();
-  const { devices } = home.parts;
-  devices.lanIs([{ interface: "lan0", prefixes: [] }], null);
-  home.host.setNeighbour("192.168.7.77", "lan0", "02:00:00:00:00:77", "REACHABLE");
-  const address = mustParseAddress("192.168.7.77");
-  expect(devices.roster.ownerOf(address)).toBeNull();
-  expect(devices.roster.senderAt(address, null)).toBe(parseMac("02:00:00:00:00:77"));
-  expect(devices.roster.senderAt(mustParseAddress("192.168.7.78"), null)).toBeNull();
-  await home.stop();
-});
+slow.test(
+  "a device that is not kept, because others have invented so many, is still known by its MAC address",
+  async () => {
+    const home = await Home.start();
+    const { devices } = home.parts;
+    devices.lanIs([{ interface: "lan0", prefixes: [] }], null);
+    home.host.setNeighbour("192.168.7.77", "lan0", "02:00:00:00:00:77", "REACHABLE");
+    const address = mustParseAddress("192.168.7.77");
+    expect(devices.roster.ownerOf(address)).toBeNull();
+    expect(devices.roster.senderAt(address, null)).toBe(parseMac("02:00:00:00:00:77"));
+    expect(devices.roster.senderAt(mustParseAddress("192.168.7.78"), null)).toBeNull();
+    await home.stop();
+  },
+);
