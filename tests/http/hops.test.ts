@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect } from "bun:test";
 import { partsOn } from "../../src/app/parts.ts";
 import { contentsOf } from "../../src/backup/contents.ts";
-import { readList } from "../../src/servers/lists/list.ts";
 import { slow } from "../fast.ts";
 import { BODY } from "../servers/example.ts";
 import { serversIn } from "../tunnel/gateway.ts";
@@ -31,19 +30,6 @@ beforeEach(async () => {
   home = await Home.listing(LIST);
 });
 afterEach(() => home.stop());
-
-/** Berlin and Paris, whose servers register the gateway. */
-const PIA = {
-  groups: {},
-  regions: [
-    {
-      name: "DE Berlin",
-      country: "DE",
-      servers: { wg: ["berlin401", "berlin402"].map((cn, at) => ({ ip: `192.0.2.${41 + at}`, cn })) },
-    },
-    { name: "France", country: "FR", servers: { wg: [{ ip: "192.0.2.51", cn: "paris401" }] } },
-  ],
-};
 
 const connect = (server: string, via?: string) => home.ask("POST", "/api/connect", { server, via });
 const rowOf = async (name = "main") =>
@@ -94,11 +80,6 @@ test.each([
     "server: no-1 cannot be reached through another server, because its list has no multi-hop port for it; leave out via or choose another server",
   ],
   [
-    "no-1",
-    "Sweden",
-    "server: no-1 cannot be reached through another server, because its list has no multi-hop port for it; leave out via or choose another server",
-  ],
-  [
     "se-1",
     "dk-1",
     "via: dk-1 is a server of Other and se-1 one of Box; choose an entry of the same provider",
@@ -121,24 +102,6 @@ test.each([
   expect(await connect(server, via)).toEqual({ status: 400, success: false, error } as never);
   expect(await home.ask("PUT", "/api/tunnels/tv", { server, via })).toMatchObject({ status: 400, error });
   expect(await rowOf("tv")).toBeUndefined();
-});
-
-test.each([
-  [
-    "berlin401",
-    "paris401",
-    "server: berlin401 cannot be reached through another server, because the gateway registers with it for each connection; leave out via",
-  ],
-  [
-    "Berlin",
-    "France",
-    "server: no server in Berlin can be reached through another server; leave out via or choose another place",
-  ],
-])("%s via %s is refused, because the gateway registers with them", async (server, via, error) => {
-  const { catalogue } = home.parts;
-  catalogue.useOwnEnd({ assigned: { dns: [] } });
-  catalogue.relist(readList(JSON.stringify(PIA)));
-  expect(await connect(server, via)).toEqual({ status: 400, success: false, error } as never);
 });
 
 test("a server of one's own has no port for two hops", async () => {

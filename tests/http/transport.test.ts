@@ -38,16 +38,6 @@ test("what is asked for is used, told and saved with the connection, until anoth
   expect(home.parts.savedState.connection()).not.toHaveProperty("transport");
 });
 
-test("a hidden header is asked for, told and saved in the same way", async () => {
-  expect(await connect("se-1", "lwo")).toEqual(OK);
-  expect(await home.status()).toMatchObject({ server: "se-1", transport: "lwo", port: 51_820 });
-  expect(await rowOf()).toMatchObject({ transport: "lwo", wanted_transport: "lwo" });
-  expect(home.parts.savedState.connection()).toMatchObject({ name: "se-1", transport: "lwo" });
-  expect(await connect("se-2", "lwo")).toMatchObject({
-    error: "transport: se-2 does not offer lwo; choose another server, or auto",
-  });
-});
-
 test("a place has only servers that offer what is asked for", async () => {
   expect(await home.ask("PUT", "/api/tunnels/tv", { server: "Sweden", transport: "udp2tcp" })).toEqual(OK);
   const { tunnels } = (await home.send("GET", "/api/tunnels")).json;
