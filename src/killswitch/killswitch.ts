@@ -70,6 +70,8 @@ export class KillSwitch {
   private readonly loaded: LoadedLayers;
   private readonly ownChanges: OwnChanges;
   private readonly queue = new Queue();
+  /** The number of the firewall's last change when the table was last found missing. */
+  private foundGoneAt = -1;
   private readonly readings: Readings;
   private readonly connections: Connections;
 
@@ -221,20 +223,21 @@ export class KillSwitch {
   }
 
   /**
-   * Reads the kernel's state, and reverts what another program has changed. A table of which it is known that another
-   * program has deleted it is loaded before anything is read: on a busy event loop each command is a turn to wait for.
+   * Reads the kernel's state, and reverts what another program has changed. A table that another program has deleted, by
+   * the change with the number `goneAt`, is loaded before anything is read: on a busy event loop each command is a turn to
+   * wait for.
    */
-  mend({ isTableGone = false } = {}): Promise<void> {
-    return this.queue.add(() => this.restore(isTableGone));
+  mend(goneAt: number | null = null): Promise<void> {
+    return this.queue.add(() => this.restore(goneAt));
   }
 
   /**
    * Whether a change to the table that the kernel reports is ours; it reports each of ours once. If reports may have been
    * missed, ours may be among them, and the next report may be of another program's change.
    */
-  isOwnChange({ missed, gone }: { missed: boolean; gone: boolean }): boolean {
+  isOwnChange({ missed, goneAt }: { missed: boolean; goneAt: number | null }): boolean {
     if (missed || !this.readings.isWatched) this.ownChanges.forget();
-    return this.ownChanges.take(gone);
+    return this.ownChanges.take(goneAt !== null);
   }
 
   /** To be called when the kernel reports a change of either layer, ours included: what was read before is not used again. */
@@ -336,10 +339,11 @@ export class KillSwitch {
   }
 
   /** The parts that block are loaded first. While they are missing, the rest lets nothing out. */
-  private async restore(isTableGone: boolean): Promise<void> {
+  private async restore(goneAt: number | null): Promise<void> {
     if (this.wanted === null) return;
     try {
-      if (isTableGone) await this.restoreTable();
+      // A report that comes late may be of what a look has found: that was told, and mended.
+      if (goneAt !== null && goneAt > this.foundGoneAt) await this.restoreTable();
       await this.restoreBoth();
     } finally {
       await this.removeForeignRoutes();
@@ -384,7 +388,8 @@ export class KillSwitch {
   /** Compares the kernel with what was loaded last. The wanted state may still wait for its turn. */
   private async damages(): Promise<Damage[]> {
     // Questions that come meanwhile share this look. They see the damage and do not wait for its repair.
-    const [{ listing, asLoaded }, { ours, ahead }] = await this.readings.renewed();
+    const [{ listing, asLoaded, generation }, { ours, ahead }] = await this.readings.renewed();
+    if (listing === null) this.foundGoneAt = generation ?? this.foundGoneAt;
     this.foreignRule.set(this.wanted?.rules.length === 0 ? null : bypassIn(ahead));
     const damages: Damage[] = [];
     if (!asLoaded) damages.push(listing === null ? REMOVED : ALTERED);

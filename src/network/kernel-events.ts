@@ -7,10 +7,11 @@ import { LAN_TABLE, ROUTED_TABLE } from "./slot.ts";
 /**
  * The subject of a kernel event. For a tunnel only losses are reported: of one interface, or null if it may be any.
  * `deleted` means that a part of it was deleted. Otherwise the interface is down, as it is when it is created. `missed`
- * means that changes to the firewall may not have been reported, and `gone` that its main table was deleted.
+ * means that changes to the firewall may not have been reported, and `goneAt` is the number of the change that has deleted
+ * its main table, or null.
  */
 export type KernelEvent =
-  | { of: "firewall"; missed: boolean; gone: boolean }
+  | { of: "firewall"; missed: boolean; goneAt: number | null }
   | { of: "other firewalls"; missed: boolean }
   | { of: "rules" }
   | { of: "tunnel"; link: string | null; deleted: boolean }
@@ -64,11 +65,11 @@ export function watchKernel(
       argv: ["nft", "monitor"],
       onLine: (line) => {
         for (const event of changedBy(line)) onEvent(event);
-        const [, generation] = /^# new generation (\d+) /.exec(line) ?? [];
-        if (generation !== undefined) onGeneration?.(Number(generation));
+        const generation = generationIn(line);
+        if (generation !== null) onGeneration?.(generation);
       },
       onGap: () => {
-        onEvent({ of: "firewall", missed: true, gone: false });
+        onEvent({ of: "firewall", missed: true, goneAt: null });
         onEvent({ of: "other firewalls", missed: true });
       },
     },
@@ -140,24 +141,31 @@ const USED_UP = new RegExp(`^add quota ip6? ${LIMITS_TABLE.split(" ")[1]} `);
  */
 const OF_OWN = new RegExp(`^\\w+ \\w+ (${OWN_TABLES.join("|")}) `);
 
+/** The number of the change that a line of `nft monitor` ends, or null. */
+function generationIn(line: string): number | null {
+  const [, generation] = /^# new generation (\d+) /.exec(line) ?? [];
+  return generation === undefined ? null : Number(generation);
+}
+
 /** What the transaction has changed that a line of `nft monitor` ends; nothing on other lines. */
 function transactions(tables: Watched["firewallTables"]): (line: string) => KernelEvent[] {
   const [main] = tables;
-  let touched: { firewall?: Extract<KernelEvent, { of: "firewall" }>; others?: KernelEvent } = {};
+  let touched: { firewall?: { isGone: boolean }; others?: KernelEvent } = {};
   return (line) => {
     if (USED_UP.test(line)) return [{ of: "other firewalls", missed: false }];
     // Other tables may have a longer name with the same beginning.
     if (tables.some((table) => `${line} `.includes(` ${table} `))) {
       // Who replaces it adds it again in the same transaction.
-      const isDeleted = touched.firewall?.gone === true && line !== `add table ${main}`;
-      const gone = isDeleted || line === `delete table ${main}`;
-      touched.firewall = { of: "firewall", missed: false, gone };
+      const isDeleted = touched.firewall?.isGone === true && line !== `add table ${main}`;
+      touched.firewall = { isGone: isDeleted || line === `delete table ${main}` };
     } else if (/^(add|create|insert|replace|delete) (table|chain|rule) /.test(line) || OF_OWN.test(line))
       touched.others = { of: "other firewalls", missed: false };
-    if (!line.startsWith("# new generation ")) return [];
+    const generation = generationIn(line);
+    if (generation === null) return [];
     const { firewall, others } = touched;
     touched = {};
-    return [firewall ?? [], others ?? []].flat();
+    const goneAt = firewall?.isGone ? generation : null;
+    return [firewall ? { of: "firewall" as const, missed: false, goneAt } : [], others ?? []].flat();
   };
 }
 

@@ -140,8 +140,8 @@ export class MachineSupervisor {
     if (event.of === "firewall" || event.of === "rules") killSwitch.changed();
     if (event.of === "firewall" && killSwitch.isOwnChange(event)) return;
     // In this turn of the event loop: the next one may be busy.
-    if (event.of === "firewall" && event.gone)
-      return killSwitch.mend({ isTableGone: true }).catch((error) => this.backstop.doubt(error));
+    if (event.of === "firewall" && event.goneAt !== null)
+      return killSwitch.mend(event.goneAt).catch((error) => this.backstop.doubt(error));
     if (event.of === "tunnel") {
       this.tell(event, signal);
       // A route that was added to a tunnel's table and leads elsewhere.

@@ -110,6 +110,32 @@ claim(
   },
 );
 
+claim(
+  "a table that a look has found missing is told of once, however late the kernel reports that",
+  async (gateway) => {
+    const { host, tunnels } = gateway;
+    host.generation = 7;
+    host.mute = true;
+    host.removeTable();
+    host.generation = 8;
+    await tunnels.killSwitch.mend();
+    host.mute = false;
+    const report = async (generation: number) => {
+      for (const line of [
+        "delete table inet portcullis",
+        `# new generation ${generation} by process 4711 (nft)`,
+      ])
+        host.tell("nft", line);
+      await host.pass(10);
+    };
+    await report(8);
+    const once = ["firewall_altered", "firewall_restored"] as const;
+    expect(gateway.alerts).toEqual([...once]);
+    await report(11);
+    expect(gateway.alerts).toEqual([...once, ...once]);
+  },
+);
+
 claim("the table by which neighbours find the gateway is put back without an alert", async (gateway) => {
   const { host } = gateway;
   const before = host.arpTable;

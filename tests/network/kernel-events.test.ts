@@ -81,13 +81,13 @@ test("the end of the main table is known at the end of its transaction, and a re
   const gone = (...lines: string[]) => {
     events.length = 0;
     for (const line of [...lines, "# new generation 8 by process 4711 (nft)"]) onLine(line);
-    return events.map((event) => event.of === "firewall" && event.gone);
+    return events.map((event) => event.of === "firewall" && event.goneAt);
   };
   const [add, remove] = ["add", "delete"].map((verb) => `${verb} table inet portcullis`) as [string, string];
   const chain = "delete chain inet portcullis output";
-  expect(gone(chain, remove, "delete table arp portcullis")).toEqual([true, false]);
-  expect(gone(add, remove, add, "add chain inet portcullis output")).toEqual([false]);
-  expect(gone(chain)).toEqual([false]);
+  expect(gone(chain, remove, "delete table arp portcullis")).toEqual([8, false]);
+  expect(gone(add, remove, add, "add chain inet portcullis output")).toEqual([null]);
+  expect(gone(chain)).toEqual([null]);
 });
 
 /** Longest that a machine under load may take to report a change. */

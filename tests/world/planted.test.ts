@@ -92,8 +92,8 @@ const FAULTS: readonly Planted[] = [
   {
     fault: "a kill switch that another program has removed is not made again",
     file: "src/killswitch/killswitch.ts",
-    right: "return this.queue.add(() => this.restore(isTableGone));",
-    wrong: "void isTableGone;\n    return Promise.resolve();",
+    right: "return this.queue.add(() => this.restore(goneAt));",
+    wrong: "void goneAt;\n    return Promise.resolve();",
     found: "1:6",
   },
 ];
