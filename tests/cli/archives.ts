@@ -63,27 +63,6 @@ export function zipOf(name: string, content: string | Uint8Array): Uint8Array {
   return new Uint8Array(Buffer.concat([file, directory, end]));
 }
 
-/** One archive of the files of several that have one file each. */
-export function joined(zips: readonly Uint8Array[]): Uint8Array {
-  const parts = zips.map((zip) => {
-    const bytes = Buffer.from(zip);
-    const [central, end] = [bytes.indexOf("PK\x01\x02"), bytes.indexOf("PK\x05\x06")];
-    return { file: bytes.subarray(0, central), entry: Buffer.from(bytes.subarray(central, end)) };
-  });
-  let at = 0;
-  for (const { file, entry } of parts) {
-    entry.writeUInt32LE(at, 42);
-    at += file.length;
-  }
-  const entries = Buffer.concat(parts.map(({ entry }) => entry));
-  const end = Buffer.alloc(22);
-  end.write("PK\x05\x06");
-  end.writeUInt16LE(zips.length, 10);
-  end.writeUInt32LE(entries.length, 12);
-  end.writeUInt32LE(at, 16);
-  return new Uint8Array(Buffer.concat([...parts.map(({ file }) => file), entries, end]));
-}
-
 /** An archive of one file that its directory lists `times` times, at the same offset. */
 export function listedOften(zip: Uint8Array, times: number): Uint8Array {
   const central = Buffer.from(zip).indexOf("PK\x01\x02");

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { FILE_WORDS } from "../../src/shared/foreign-files.ts";
 import { parseConfig } from "../../src/wireguard/config.ts";
 import { Home } from "../http/home.ts";
-import { ARCHIVES, CONFIG, joined, listedOften, zipOf } from "./archives.ts";
+import { ARCHIVES, CONFIG, listedOften, zipOf } from "./archives.ts";
 import { run } from "./program.ts";
 
 setDefaultTimeout(240_000);
@@ -92,17 +92,6 @@ test("of an archive, only the .conf files are imported", async () => {
   expect(importedNames().toSorted()).toEqual(["nø-2", "se-1", "se-3"]);
   const empty = file("empty.zip", ARCHIVES.withoutConfigs);
   expect((await run(home.port, ["import", empty])).stdout).toContain("the archive holds no .conf file");
-});
-
-test("what macOS adds to an archive is left out, and names in several folders are told apart", async () => {
-  const entries = ["wg0.conf", "__MACOSX/._wg0.conf", "Norway/wg0.conf", ".DS_Store"].map((name) =>
-    name.includes("_") ? zipOf(name, "\0\x05\x16\x07") : zipOf(name, CONFIG),
-  );
-  const { code, stdout } = await run(home.port, ["import", file("mac.zip", joined(entries))]);
-  expect({ code, stdout }).toEqual({
-    code: 0,
-    stdout: "ok    wg0\nok    Norway-wg0\n2 imported, 0 failed\n",
-  });
 });
 
 test("what PowerShell writes is imported, and what is no configuration is named for what it is", async () => {

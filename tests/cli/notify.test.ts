@@ -1,4 +1,4 @@
-import { afterAll, expect, setDefaultTimeout, test } from "bun:test";
+import { afterAll, expect, setDefaultTimeout } from "bun:test";
 import { rmSync } from "node:fs";
 import type { TestResult } from "../../src/notifications/schema.ts";
 import { answerOperator, type OperatorAnswers } from "../../src/operator/operator.ts";
@@ -49,10 +49,4 @@ needsRoot.test("without an address, or without a service, notify test says what 
     code: 1,
     stderr: "portcullis: the service, which sends the notifications, is not running; start it first\n",
   });
-});
-
-test("its help names the setting", async () => {
-  expect((await run(0, ["notify", "--help"])).stdout).toContain(
-    "send a test message to the addresses of --notify",
-  );
 });
