@@ -213,14 +213,19 @@ test("nobody can claim the gateway while the roles change, or once a change has 
 });
 
 test("after a power cut in between nobody can claim the gateway from its first look at the network on", async () => {
-  const { host, pass, lans, assigned, finder, end } = flashed("rd", { uplink: "eth0", lans: ["eth1"] });
+  const { host, pass, lans, assigned, finder, fail, end } = flashed("rd", { uplink: "eth0", lans: ["eth1"] });
   host.files.delete(SETUP_NOTES.version);
   await lans();
   expect(() => finder.assertQuiet()).toThrow("another change is under way");
   await pass(MINUTE_MS);
   expect(assigned).toEqual([{ uplink: "eth0", lans: ["eth1"] }]);
+  fail();
+  await pass(10_000);
+  expect(() => finder.assertQuiet()).toThrow("another change is under way");
   host.files.set(SETUP_NOTES.version, versionNote(version));
   await pass(2 * MINUTE_MS);
+  expect(() => finder.assertQuiet()).not.toThrow();
+  expect(assigned).toHaveLength(1);
   end();
 });
 
