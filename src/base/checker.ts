@@ -41,6 +41,8 @@ export function checkerOf<Schema extends TSchema>(schema: Schema): Checker<Schem
     Check: check,
     Errors: (value) => Value.Errors(schema, value),
     read: (text) => {
+      // What was never written is not checked: a start reads many of those.
+      if (text === null) return null;
       const value = jsonIn(text);
       return check(value) ? value : null;
     },

@@ -26,8 +26,8 @@ export function listArpTable(host: Host): Promise<string | null> {
 
 /** This table in the kernel. Without it nothing more gets out, so a kernel without such tables is not a fault. */
 export class ArpTable {
-  /** What was loaded last, and how the kernel listed it; null if that is unknown. */
-  private loaded: { text: string; listing: string | null } | null = null;
+  /** What was loaded last, and how the kernel lists it, which nothing else waits for; null if that is unknown. */
+  private loaded: { text: string; listing: Promise<string | null> } | null = null;
 
   constructor(
     private readonly host: Host,
@@ -41,14 +41,14 @@ export class ArpTable {
   async load(text: string): Promise<void> {
     if (this.has(text)) return;
     await this.ownChanges.make(() => this.host.run(["nft", "-f", "-"], { stdin: text })).catch(() => {});
-    this.loaded = { text, listing: await listArpTable(this.host) };
+    this.loaded = { text, listing: listArpTable(this.host) };
   }
 
   /** Loads it again if another program has changed it. */
   async restore(): Promise<void> {
     if (this.loaded === null) return;
     const { text, listing } = this.loaded;
-    if ((await listArpTable(this.host)) === listing) return;
+    if ((await listArpTable(this.host)) === (await listing)) return;
     this.loaded = null;
     await this.load(text);
   }

@@ -71,18 +71,22 @@ export class Readings {
   /** Forgets the last reading, so that it is not used again. */
   forget(): void {
     this.table.forget();
+    this.forgetUncounted();
+  }
+
+  /** Of the firewall's changes, the kernel tells the number. */
+  private forgetUncounted(): void {
     this.rules.forget();
     this.sysctls.forget();
   }
 
   /** Whether the kernel has the blocking firewall, unaltered. */
   async stands(): Promise<boolean> {
-    if (!this.watched) this.forget();
     return allHold((await this.tableFound()).parts);
   }
 
   async parts(): Promise<FoundParts> {
-    if (!this.watched) this.forget();
+    if (!this.watched) this.forgetUncounted();
     const { host, queue, network } = this.deps;
     const [table, rules, sysctls] = await Promise.all([
       this.tableFound(),
@@ -109,13 +113,18 @@ export class Readings {
     void this.table.renew(async () => ({ generation: null, listing: null, asLoaded: false, parts }));
   }
 
-  /** Lets the loaded table learn nft's spelling from a listing. */
+  /** Lets the loaded table learn nft's spelling from a listing, which answers the next questions, too. */
   async compare(): Promise<void> {
-    await this.deps.queue.addReading(() => this.readTable()).catch(() => {});
+    const listed = this.deps.queue.addReading(() => this.table.renew(() => this.readTable()));
+    await listed.then((found) => this.see(found)).catch(() => {});
   }
 
-  /** A report takes milliseconds: until then, the number of the firewall's last change tells that one is due. */
+  /**
+   * A report takes milliseconds: until then, the number of the firewall's last change tells that one is due. While nothing
+   * is reported, only that number tells whether the last listing is still true.
+   */
   private async tableFound(): Promise<Found["table"]> {
+    if (!this.watched && (await this.deps.host.firewallGeneration()) === null) this.table.forget();
     const found = await this.lastFound();
     if (await this.isCurrent(found)) return found;
     this.table.forget();
@@ -124,21 +133,24 @@ export class Readings {
 
   private async isCurrent({ generation }: Found["table"]): Promise<boolean> {
     const now = await this.deps.host.firewallGeneration();
-    return now === null || now === this.reported || now === generation;
+    return now === null || now === generation || (this.watched && now === this.reported);
   }
 
   private lastFound(): Promise<Found["table"]> {
-    const { queue, onAltered } = this.deps;
-    return this.table.get(async () => {
-      const found = await queue.addReading(() => this.readTable());
-      if (!found.asLoaded) onAltered();
-      return found;
-    });
+    const { queue } = this.deps;
+    return this.table.get(async () => this.see(await queue.addReading(() => this.readTable())));
+  }
+
+  private see(found: Found["table"]): Found["table"] {
+    if (!found.asLoaded) this.deps.onAltered();
+    return found;
   }
 
   private async readTable(): Promise<Found["table"]> {
     const { host, loaded } = this.deps;
-    const [generation, listing] = await Promise.all([host.firewallGeneration(), listTable(host)]);
+    // First: of a change that comes in between, the listing may have all, and the number must not.
+    const generation = await host.firewallGeneration();
+    const listing = await listTable(host);
     loaded.learnSpelling(listing);
     const asLoaded = loaded.isAsLoaded(listing);
     return { generation, listing, asLoaded, parts: tableParts(listing, () => asLoaded) };

@@ -131,8 +131,8 @@ export class Store implements Storage {
     database: Database,
     alert: string | null,
   ): Store {
-    const store = new Store(directory, events, database, alert);
-    if (alert === null) return new Store(directory, events, database, store.read(ALERT));
+    const store = new Store(directory, events, database, alert ?? settingIn(database, ALERT));
+    if (alert === null) return store;
     try {
       store.write(ALERT, alert);
     } catch {
@@ -210,8 +210,7 @@ export class Store implements Storage {
   }
 
   private rowOf(key: string): string | null {
-    const found = this.database.query("SELECT value FROM settings WHERE key = $key").get({ key });
-    return found === null ? null : (found as { value: string }).value;
+    return settingIn(this.database, key);
   }
 
   write(key: string, value: string): void {
@@ -450,4 +449,9 @@ export class Store implements Storage {
       this.areExitsCopied = false;
     }
   }
+}
+
+function settingIn(database: Database, key: string): string | null {
+  const found = database.query("SELECT value FROM settings WHERE key = $key").get({ key });
+  return found === null ? null : (found as { value: string }).value;
 }

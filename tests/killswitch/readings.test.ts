@@ -25,3 +25,24 @@ test("a change that is not reported yet is seen, though another reading has seen
   expect(await readings.stands()).toBe(false);
   expect(altered).toBe(1);
 });
+
+test("until changes are reported, a listing answers only as long as the kernel counts none", async () => {
+  const host = new FakeHost();
+  await loadTable(host, rulesetOf(POLICIES.connected));
+  const readings = new Readings({
+    ...{ host, queue: new Queue(), network: () => NO_NETWORK, rules: () => [] },
+    loaded: { learnSpelling: () => {}, isAsLoaded: (listing) => listing !== null },
+    onAltered: () => {},
+  });
+  const listings = () => host.commands.filter((command) => command.includes(" list table ")).length;
+  host.generation = 7;
+  await readings.compare();
+  expect([await readings.stands(), listings()]).toEqual([true, 1]);
+  host.removeTable();
+  host.generation = 8;
+  readings.reported = 8;
+  expect([await readings.stands(), listings()]).toEqual([false, 2]);
+  // A kernel that does not count.
+  host.generation = null;
+  expect([await readings.stands(), listings()]).toEqual([false, 3]);
+});
