@@ -80,7 +80,11 @@ export class Assignments {
       parts: [
         {
           of: (decisions) => [this.partOf(decisions), decisions.directAllowed],
-          apply: (decisions) => this.decide(decisions),
+          apply: async (decisions) => {
+            // What was written in this turn goes to the disk while the firewall's text is made, which takes milliseconds.
+            await null;
+            await this.decide(decisions);
+          },
           effect: exitsEffect,
         },
         {

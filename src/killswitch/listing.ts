@@ -124,9 +124,12 @@ function nameOf(key: string): string {
  * or in elements of another type. Both are texts to load: nft's spelling of the same table differs. They are compared as
  * texts, because to take apart all chains takes a millisecond.
  */
-export function elementChanges(from: string, to: string): ElementChange[] | null {
+export function elementChanges(
+  from: string,
+  to: string,
+  [one, other] = setsApart(from, to),
+): ElementChange[] | null {
   if (withoutElements(from) !== withoutElements(to)) return null;
-  const [one, other] = [setsIn(from), setsIn(to)];
   const changes = [...changesTo("delete", one, other), ...changesTo("add", other, one)];
   return changes.every((change) => change !== null) ? changes : null;
 }
@@ -148,8 +151,22 @@ export function elementsAhead(
 
 /** The sets and maps in a text to load, or those of some names. */
 export function setsIn(ruleset: string, isWanted: (set: string) => boolean = () => true): Chains {
-  const wanted = [...ruleset.matchAll(SETS)].filter(([, name = ""]) => isWanted(name));
-  return chainsListed(wanted.map(([block]) => block).join(""));
+  const wanted = [...blocksIn(ruleset)].filter(([name]) => isWanted(name));
+  return chainsListed(wanted.map(([, block]) => block).join(""));
+}
+
+/** The sets and maps of each of two texts to load that are not as in the other: to take all apart takes a millisecond. */
+export function setsApart(one: string, other: string): [Chains, Chains] {
+  const [blocks, others] = [blocksIn(one), blocksIn(other)];
+  const apart = [...blocks.keys(), ...others.keys()].filter((name) => blocks.get(name) !== others.get(name));
+  const listed = (some: typeof blocks) =>
+    chainsListed([...new Set(apart)].map((name) => some.get(name) ?? "").join(""));
+  return [listed(blocks), listed(others)];
+}
+
+/** The text of each set and map, by name. */
+function blocksIn(ruleset: string): Map<string, string> {
+  return new Map([...ruleset.matchAll(SETS)].map(([block, name = ""]) => [name, block]));
 }
 
 function withoutElements(ruleset: string): string {

@@ -9,7 +9,7 @@ import {
   sameChains,
   sameMeaning,
   sameShape,
-  setsIn,
+  setsApart,
 } from "./listing.ts";
 import type { OwnChanges } from "./own-changes.ts";
 import { loadTable } from "./table.ts";
@@ -127,7 +127,8 @@ export class LoadedTable {
    */
   private async changeElements(ruleset: string, loaded: Loaded): Promise<boolean> {
     if (ruleset === loaded.ruleset) return true;
-    const changes = elementChanges(loaded.ruleset, ruleset);
+    const apart = setsApart(loaded.ruleset, ruleset);
+    const changes = elementChanges(loaded.ruleset, ruleset, apart);
     if (changes === null) return false;
     this.loaded = null;
     try {
@@ -136,7 +137,7 @@ export class LoadedTable {
       // Another program has altered the sets, or the change took too long: the whole table is loaded.
       return false;
     }
-    this.loaded = { ruleset, chains: new Map([...loaded.chains, ...setsIn(ruleset)]) };
+    this.loaded = { ruleset, chains: new Map([...loaded.chains, ...apart[1]]) };
     return true;
   }
 }

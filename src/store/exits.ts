@@ -88,17 +88,26 @@ export async function copyExitsBehind(
   await placeBytesBehind(join(directory, NAME), copyOf(exitsIn(database)), MODE, ready);
 }
 
+/** Each decision waits for it: the tables are made once, and nothing is deleted from what is empty. */
 function copyOf(exits: Exits): Uint8Array {
-  const copy = new Database(":memory:");
+  empty ??= emptyCopy();
+  const copy = Database.deserialize(empty);
   try {
-    copy.run("CREATE TABLE devices (id TEXT NOT NULL PRIMARY KEY, name TEXT, exit TEXT) STRICT");
-    copy.run("CREATE TABLE settings (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT");
-    copy.run(`PRAGMA user_version = ${VERSION}`);
-    replace(copy, exits);
+    copy.transaction(() => insert(copy, exits))();
     return copy.serialize();
   } finally {
     copy.close();
   }
+}
+
+let empty: Uint8Array | null = null;
+
+function emptyCopy(): Uint8Array {
+  using copy = new Database(":memory:");
+  copy.run("CREATE TABLE devices (id TEXT NOT NULL PRIMARY KEY, name TEXT, exit TEXT) STRICT");
+  copy.run("CREATE TABLE settings (key TEXT NOT NULL PRIMARY KEY, value TEXT NOT NULL) STRICT");
+  copy.run(`PRAGMA user_version = ${VERSION}`);
+  return copy.serialize();
 }
 
 function exitsIn(database: Database): Exits {
@@ -134,16 +143,20 @@ function countIn(database: Database): number {
   return Number(found[0]?.[0] ?? 0);
 }
 
-function replace(database: Database, { devices, settings }: Exits): void {
+function replace(database: Database, exits: Exits): void {
   database.transaction(() => {
     database.run("DELETE FROM devices");
     for (const key of [COUNT, ...SETTINGS])
       database.query("DELETE FROM settings WHERE key = $key").run({ key });
-    const device = database.query("INSERT INTO devices VALUES (?, ?, ?)");
-    for (const row of devices) device.run(...(row as [string, string | null, string | null]));
-    const setting = database.query("INSERT INTO settings VALUES (?, ?)");
-    for (const row of settings) setting.run(...(row as [string, string]));
+    insert(database, exits);
   })();
+}
+
+function insert(database: Database, { devices, settings }: Exits): void {
+  const device = database.query("INSERT INTO devices VALUES (?, ?, ?)");
+  for (const row of devices) device.run(...(row as [string, string | null, string | null]));
+  const setting = database.query("INSERT INTO settings VALUES (?, ?)");
+  for (const row of settings) setting.run(...(row as [string, string]));
 }
 
 function block(database: Database): void {

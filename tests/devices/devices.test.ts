@@ -158,6 +158,19 @@ test("the kill switch gets with the exits who has, or had last, an address of th
   expect(world.deviceAt(address)).toBe(TV);
 });
 
+test("an exit is on its way to the disk before the firewall's text is made", async () => {
+  const { store } = world;
+  const steps: string[] = [];
+  const saveDevice = store.saveDevice.bind(store);
+  store.saveDevice = (device) => {
+    saveDevice(device);
+    queueMicrotask(() => steps.push("disk"));
+  };
+  world.load = async () => void steps.push("firewall");
+  await world.devices.assign(TV, { exit: "amsterdam" });
+  expect(steps).toEqual(["disk", "firewall"]);
+});
+
 test("a device appears with its first packet, and listeners are told once", async () => {
   world.host.setNeighbour("192.168.7.20", "lan0", TV, "STALE");
   world.host.setNeighbour("fd00:7::20", "lan0", TV, "STALE");
