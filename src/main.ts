@@ -141,6 +141,18 @@ function addInnerCommands(): void {
       const { assignPorts } = await import("./install/ports.ts");
       await assignPorts({ uplink, lans });
     });
+  command("access-point", "", program, { hidden: true })
+    .argument("<radio>")
+    .action(async (radio: string) => {
+      const { openAccessPoint } = await import("./access-point/open.ts");
+      await openAccessPoint(radio);
+    });
+  command("portal", "", program, { hidden: true })
+    .argument("<address>")
+    .action(async (address: string) => {
+      const { servePortal } = await import("./access-point/portal.ts");
+      servePortal(address);
+    });
   command("sandbox-internet", "", program, { hidden: true }).action(async () => {
     const { serveInternet } = await import("./sandbox/internet.ts");
     await serveInternet();

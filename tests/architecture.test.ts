@@ -30,7 +30,7 @@ const ROOMS = [
     "speed",
   ],
   ...["certificates", "checks", "providers", "http", "mqtt", "dashboard", "backup", "operator", "app"],
-  ...["install", "update", "sandbox", "licenses", "cli", "main.ts"],
+  ...["install", "update", "sandbox", "access-point", "licenses", "cli", "main.ts"],
 ];
 
 interface Import {
@@ -345,7 +345,7 @@ test("no package runs a program of its own when it is installed", async () => {
 
 /** Whose errors only a terminal shows: commands, and the start of the service with its flags. */
 const OF_COMMANDS =
-  /^(cli|install|update|sandbox|dhcp|operator)\/|^(app\/service|base\/settings|certificates\/given-files|killswitch\/operator-switch|system\/(claim|machine))\.ts$/;
+  /^(cli|install|update|sandbox|access-point|dhcp|operator)\/|^(app\/service|base\/settings|certificates\/given-files|killswitch\/operator-switch|system\/(claim|machine))\.ts$/;
 
 test("an error that a client can get is a row, so that the page tells it in each language", () => {
   const faults = [...TEXTS].flatMap(([file, text]) => [

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { AccessPoint } from "../access/access-point.ts";
 import { Claim } from "../access/claim.ts";
 import { PortFinder } from "../access/port-finder.ts";
 import { Bus } from "../base/bus.ts";
@@ -79,8 +80,9 @@ function keptPartsOn(host: Host, settings: Settings) {
   const savedState = new SavedState(store, alerts.raise);
   const claim = new Claim(host, settings.stateDir);
   const portFinder = new PortFinder({ host, claim, store, settings, alarm: alerts.raise, log });
+  const accessPoint = new AccessPoint({ host, claim, store, log });
   return {
-    ...{ log, events, store, journal, history, alerts, savedState, claim, portFinder },
+    ...{ log, events, store, journal, history, alerts, savedState, claim, portFinder, accessPoint },
     failing: new Map<string, string>(),
   };
 }

@@ -99,6 +99,7 @@ function secondOf(parts: Needs): Part[] {
       run: (signal) =>
         parts.portFinder.watch(parts.rootCommands, () => tunnels.supervisor.checkNetwork(), signal),
     },
+    { name: "access point", run: (signal) => parts.accessPoint.watch(parts.rootCommands, signal) },
     { name: "forwards", reload: () => forwards.reload(), run: (signal) => forwards.watch(signal) },
     { name: "schedules", reload: () => schedules.reload(), run: (signal) => schedules.watch(signal) },
   ];

@@ -37,13 +37,17 @@ export const claimRoutes = [
     body: ClaimRequest,
     example: { name: "laptop", passphrase: "six words that nobody else knows" },
     answers: answers(NewToken, "the token, whose text is shown only now"),
-    run: async ({ claim, portFinder, tokens, ...domain }, { request, body: { name, passphrase } }) => {
+    run: async (
+      { claim, portFinder, accessPoint, tokens, ...domain },
+      { request, body: { name, passphrase } },
+    ) => {
       const { address } = clientOf(request, domain);
       refuseAway(address, domain);
       claim.assertOpen();
       // First, because it takes long: a power cut while the claim is being used would cost it.
       const hash = await passphraseHash(passphrase);
       portFinder.assertQuiet();
+      accessPoint.assertQuiet();
       return claim.use(() => tokens.addOwner(name, hash, address));
     },
   }),

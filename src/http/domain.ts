@@ -1,4 +1,5 @@
 import type { Server } from "bun";
+import type { AccessPoint } from "../access/access-point.ts";
 import type { Claim } from "../access/claim.ts";
 import type { Pairing } from "../access/pairing.ts";
 import type { Passphrases } from "../access/passphrases.ts";
@@ -77,6 +78,7 @@ export interface Domain {
   tokens: Tokens;
   claim: Pick<Claim, "state" | "assertOpen" | "use" | "end">;
   portFinder: Pick<PortFinder, "assertQuiet">;
+  accessPoint: Pick<AccessPoint, "assertQuiet">;
   pairing: Pick<Pairing, "use">;
   passphrases: Pick<Passphrases, "confirm" | "assertNoneCounts">;
   rootCommands: Pick<RootCommands, "setUp" | "checkUpdate" | "update">;

@@ -2,6 +2,7 @@ import { hasCarrier, type Reading } from "./host-network.ts";
 
 /** Their names with `net.ifnames=0`, as the flashed image has them. */
 const PORT = /^eth\d{1,2}$/;
+const RADIO = /^wlan\d{1,2}$/;
 /** Each look asks at all of them. */
 const MAX_PORTS = 8;
 
@@ -28,6 +29,12 @@ export function portsIn({ addresses }: Pick<Reading, "addresses">): Port[] {
     .map((link) => ({ name: link.ifname, hasCarrier: hasCarrier(link) }))
     .sort((one, other) => one.name.localeCompare(other.name, "en", { numeric: true }))
     .slice(0, MAX_PORTS);
+}
+
+/** The Wi-Fi cards of a flashed gateway, which nothing but its access point uses. */
+export function radiosIn({ addresses }: Pick<Reading, "addresses">): string[] {
+  const radios = addresses.filter(({ ifname, link_type }) => RADIO.test(ifname) && link_type === "ether");
+  return radios.map(({ ifname }) => ifname).sort();
 }
 
 /**

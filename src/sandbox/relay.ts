@@ -14,26 +14,57 @@ interface Side {
 
 type Handler = Bun.SocketHandler<Side>;
 
-/**
- * Makes a port of a namespace's loopback a port of this machine's loopback. A client is seen inside with its own
- * address of loopback, so that each has rate limits of its own.
- */
+/** A place to listen or to connect. Without a namespace it is in this process's own. */
+interface Place {
+  netns: string | null;
+  hostname: string;
+  port: number;
+}
+
+interface Ways {
+  from: Place;
+  to: Place;
+  /** The address of loopback that a client is seen with, so that each has rate limits of its own. */
+  as: (client: string) => string;
+  /** More connections at once end at once. */
+  most: number;
+}
+
+/** Passes on what comes to a port of one network namespace, to a port of another one. */
 export class Relay {
   private constructor(private readonly listener: Bun.TCPSocketListener<Side>) {}
 
-  /** The same port outside as inside; throws if it is in use. */
+  /** A port of a namespace's loopback is the same one of this machine's loopback; throws if it is in use. */
   static start(netns: string, port: number): Relay {
-    const open = (client: Socket<Side>) => {
-      client.data = { other: null, waiting: null, ended: false };
-      client.pause();
-      connect(netns, port, client).catch(() => client.terminate());
-    };
-    const listener = Bun.listen<Side>({
-      hostname: LOOPBACK,
-      port,
-      allowHalfOpen: true,
-      socket: { ...HANDLER, open },
+    const place = { hostname: LOOPBACK, port };
+    return Relay.between({
+      from: { ...place, netns: null },
+      to: { ...place, netns },
+      as: (client) => client,
+      most: Number.POSITIVE_INFINITY,
     });
+  }
+
+  static between(ways: Ways): Relay {
+    let count = 0;
+    const close = (side: Socket<Side>) => {
+      count -= 1;
+      HANDLER.close?.(side);
+    };
+    const open = (client: Socket<Side>) => {
+      count += 1;
+      client.data = { other: null, waiting: null, ended: false };
+      if (count > ways.most) return void client.terminate();
+      client.pause();
+      connect(ways, client).catch(() => client.terminate());
+    };
+    const { netns, hostname, port } = ways.from;
+    const listener = within(netns, () =>
+      Bun.listen<Side>({
+        ...{ hostname, port, allowHalfOpen: true },
+        socket: { ...HANDLER, open, close },
+      }),
+    );
     return new Relay(listener);
   }
 
@@ -42,16 +73,21 @@ export class Relay {
   }
 }
 
-async function connect(netns: string, port: number, client: Socket<Side>): Promise<void> {
+async function connect({ to, as }: Ways, client: Socket<Side>): Promise<void> {
+  const { netns, hostname, port } = to;
   const options = {
-    ...{ hostname: LOOPBACK, port, allowHalfOpen: true, localAddress: client.remoteAddress },
+    ...{ hostname, port, allowHalfOpen: true, localAddress: as(client.remoteAddress) },
     data: { other: client, waiting: null, ended: false },
     socket: HANDLER,
   } satisfies TCPSocketConnectOptions<Side> & { localAddress: string };
-  const server = await inNamespace(netns, () => Bun.connect<Side>(options));
+  const server = await within(netns, () => Bun.connect<Side>(options));
   if (client.readyState <= 0) return server.terminate();
   client.data.other = server;
   client.resume();
+}
+
+function within<T>(netns: string | null, open: () => T): T {
+  return netns === null ? open() : inNamespace(netns, open);
 }
 
 const HANDLER: Handler = {

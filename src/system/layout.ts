@@ -32,3 +32,6 @@ export function setupCommand(flags = "", layout = OWN_LAYOUT): string {
   const program = isHidden ? PACKAGED.program : "portcullis";
   return `sudo ${program} ${layout.command}${flags === "" ? "" : ` ${flags}`}`;
 }
+
+/** In which the access point of a first start is: no packet has a way out of it, nor into it but by its Wi-Fi. */
+export const ACCESS_POINT_NAMESPACE = "portcullis-access-point";

@@ -3,13 +3,20 @@ import { join } from "node:path";
 import { jsonIn } from "../base/checker.ts";
 import { type GatewayError, messageOf } from "../base/errors.ts";
 import type { Host } from "./host.ts";
-import { OWN_LAYOUT } from "./layout.ts";
+import { ACCESS_POINT_NAMESPACE, OWN_LAYOUT } from "./layout.ts";
 import { refused } from "./refusals.ts";
 
 /** Two at once would change the same files; systemd refuses the second of a name. It does not end with the service. */
 const CHANGE = ["--unit=portcullis-change", "--no-block"];
 /** Of another name, because systemd may still know it when the change begins. */
 const CHECK = ["--unit=portcullis-change-check"];
+/** The access point of a first start. It ends with the service, at the latest with the minutes in which it may be claimed. */
+const ACCESS_POINT = ["--unit=portcullis-access-point", "--no-block"];
+const ACCESS_POINT_PROPERTIES = [
+  ...["BindsTo=portcullis.service", "RuntimeMaxSec=15min", "RuntimeDirectory=portcullis-access-point"],
+  // Last: then its Wi-Fi card is this machine's again.
+  `ExecStopPost=-/usr/sbin/ip netns delete ${ACCESS_POINT_NAMESPACE}`,
+];
 /** A release may come from far away, and setup looks for other DHCP servers. */
 const ENDS_WITHIN_MS = 100_000;
 /** `portcullis update --check` has found a newer release. */
@@ -69,6 +76,19 @@ export class RootCommands {
   /** Gives the network ports of a flashed gateway their roles. The service is restarted soon after. */
   assignPorts({ uplink, lans }: { uplink: string; lans: readonly string[] }): Promise<void> {
     return this.alone(() => this.start(["ports", uplink, ...lans]));
+  }
+
+  /** Opens a Wi-Fi on which devices reach the gateway's page and nothing else. */
+  openAccessPoint(radio: string): Promise<void> {
+    return this.start(["access-point", radio], ACCESS_POINT_PROPERTIES, ACCESS_POINT);
+  }
+
+  async closeAccessPoint(): Promise<void> {
+    const stop = ["systemctl", "stop", "portcullis-access-point.service"];
+    await this.host.run(stop, { timeoutMs: ENDS_WITHIN_MS }).catch((error: unknown) => {
+      // One that has failed is gone.
+      if (!messageOf(error).includes("not loaded")) throw error;
+    });
   }
 
   /** Waits for its end, and returns what it has printed. */

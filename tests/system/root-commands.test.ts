@@ -126,3 +126,18 @@ test("two changes at once are one, and a program that is not installed changes n
   const own = new RootCommands({ run: () => Promise.reject(FAILED), read: async () => null }, state);
   await expect(own.setUp(["--auth", "on"], MAY)).rejects.toThrow("this is not the installed program");
 });
+
+test("the access point ends with the service, at the latest when nobody can claim the gateway any more, and its namespace with it", async () => {
+  const { commands, root } = machine();
+  await root.openAccessPoint("wlan0");
+  await root.closeAccessPoint();
+  const properties = [
+    ...["UMask=0077", "BindsTo=portcullis.service", "RuntimeMaxSec=15min"],
+    "RuntimeDirectory=portcullis-access-point",
+    "ExecStopPost=-/usr/sbin/ip netns delete portcullis-access-point",
+  ];
+  expect(commands).toEqual([
+    `systemd-run --quiet --collect --unit=portcullis-access-point --no-block ${properties.map((each) => `--property=${each}`).join(" ")} -- /usr/bin/portcullis access-point wlan0`,
+    "systemctl stop portcullis-access-point.service",
+  ]);
+});

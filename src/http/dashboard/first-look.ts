@@ -40,7 +40,7 @@ function look({ name, tone, title, text }: Shown, language: LanguageCode, loadin
 }
 
 /** The one that a person has chosen, or else the first that the browser wishes. */
-function languageOf(headers: Headers): LanguageCode {
+export function languageOf(headers: Headers): LanguageCode {
   const chosen = new RegExp(`\\b${LANGUAGE_COOKIE}=(\\w+)`).exec(headers.get("cookie") ?? "")?.[1];
   // Browsers name the one that they wish most first.
   const wishes = (headers.get("accept-language") ?? "").split(",", MAX_WISHES);

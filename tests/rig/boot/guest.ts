@@ -1,8 +1,10 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { connect } from "node:net";
 import { join } from "node:path";
 import { LAN } from "../../../src/sandbox/topology.ts";
 import type { Lab } from "../tools/lab.ts";
 import { processorMs } from "../tools/processor-time.ts";
+import { until } from "../tools/until.ts";
 import { containedMachine, containedMs, cutPower, diskIsFree, firstProcess } from "./contained.ts";
 import { type Architecture, type Image, run } from "./image.ts";
 import type { Variant } from "./variant.ts";
@@ -129,9 +131,30 @@ export class Guest {
     await must(this.lab, this.lab.namespaces.gateway, ["ip", "-batch", "-"], lines.join(""));
   }
 
-  private set(state: "up" | "down"): Promise<void> {
+  private async set(state: "up" | "down"): Promise<void> {
+    // A card of QEMU's has its carrier from QEMU, whatever becomes of the other end.
+    if (!this.isContained) {
+      for (const [number] of this.cables.entries())
+        await this.monitor(`set_link eth${number} ${state === "up" ? "on" : "off"}`);
+      return;
+    }
     const lines = this.cables.map((_, number) => `link set tap-eth${number} ${state}\n`);
-    return must(this.lab, this.lab.namespaces.gateway, ["ip", "-batch", "-"], lines.join(""));
+    await must(this.lab, this.lab.namespaces.gateway, ["ip", "-batch", "-"], lines.join(""));
+  }
+
+  /** Has QEMU obey a line, which it answers with its next prompt. */
+  private async monitor(line: string): Promise<void> {
+    await until(() => existsSync(this.monitorFile));
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const socket = connect(this.monitorFile, () => socket.write(`${line}\n`));
+    let text = "";
+    socket.on("error", reject);
+    socket.on("data", (part) => {
+      text += part;
+      if (text.split("(qemu) ").length > 2) resolve();
+    });
+    await promise;
+    socket.destroy();
   }
 
   /** When the disk was last written to, in milliseconds since 1970. A copy of it says the same. */
@@ -215,6 +238,7 @@ export class Guest {
       ...accelerators.flatMap((accelerator) => ["-accel", accelerator]),
       ...["-m", `${MEMORY_MIB}`, "-smp", "1"],
       ...["-nodefaults", "-display", "none", "-no-reboot", "-serial", `file:${this.consoleFile}`],
+      ...["-monitor", `unix:${this.monitorFile},server=on,wait=off`],
       ...(clock === undefined ? [] : ["-rtc", `base=${new Date(clock).toISOString().slice(0, 19)}`]),
       ...this.start(credentials),
       ...[
@@ -276,6 +300,10 @@ export class Guest {
       [apart, ...plugs].join("\n"),
     ]);
     if (!success) throw new Error(`no cable: ${stderr}`);
+  }
+
+  private get monitorFile(): string {
+    return join(this.image.folder, `monitor-${this.boots}`);
   }
 
   private get consoleFile(): string {
