@@ -78,7 +78,7 @@ export async function serveStations(
   );
   const stop = () => {
     relay.stop();
-    for (const { child } of children) child.kill();
+    for (const { child } of children) child.kill("SIGTERM");
   };
   return { failed: Promise.race(children.map(({ failed }) => failed)), stop };
 }

@@ -404,27 +404,43 @@ test("over HTTP nobody claims a flashed gateway, nor learns whether it can be cl
   expect(await claimable()).toBe("open");
 });
 
+/** Whether this client may read the claim, and make it, where parts of the gateway are as given. */
+async function claimFrom(address: string, parts: object = {}): Promise<boolean[]> {
+  const request = new Request("https://portcullis/api/owner/claim");
+  const asked = { request, params: {}, query: {}, body: { name: "laptop", passphrase: PASSPHRASE } };
+  const domain = {
+    ...{ ...secure.home.parts, clients: { of: () => "" }, ...parts },
+    ...{ gate: { holderOf: () => null }, serverOf: () => ({ requestIP: () => ({ address }) }) },
+  } as unknown as Domain;
+  const answers = claimRoutes.map(async ({ run }) => run(domain, asked as never));
+  return (await Promise.allSettled(answers)).map(({ status }) => status === "fulfilled");
+}
+
 test("a gateway is claimed from the home only, and not by a mesh or from remote, whose devices may use its page", async () => {
   await flashed();
   const killSwitch = {
     network: { meshes: [{ prefixes: [cidr("100.64.0.0/10")] }] },
     remote: { devices: [{ addresses: [ip("10.9.8.2"), ip("fd00::2")] }] },
   };
-  const claimFrom = async (address: string) => {
-    const request = new Request("https://portcullis/api/owner/claim");
-    const asked = { request, params: {}, query: {}, body: { name: "laptop", passphrase: PASSPHRASE } };
-    const domain = {
-      ...{ ...secure.home.parts, tunnels: { killSwitch }, clients: { of: () => "" } },
-      ...{ gate: { holderOf: () => null }, serverOf: () => ({ requestIP: () => ({ address }) }) },
-    } as unknown as Domain;
-    const answers = claimRoutes.map(async ({ run }) => run(domain, asked as never));
-    return (await Promise.allSettled(answers)).map(({ status }) => status === "fulfilled");
-  };
+  const tunnels = { killSwitch };
   for (const address of ["100.101.102.103", "::ffff:10.9.8.2", "fd00::2", ""])
-    expect([address, await claimFrom(address)]).toEqual([address, [false, false]]);
+    expect([address, await claimFrom(address, { tunnels })]).toEqual([address, [false, false]]);
   expect(await claimable()).toBe("open");
-  expect(await claimFrom("fe80::9%lan0")).toEqual([true, true]);
+  expect(await claimFrom("fe80::9%lan0", { tunnels })).toEqual([true, true]);
 });
+
+test.each(["portFinder", "accessPoint"])(
+  "a gateway is not claimed while its %s would keep the token from its owner",
+  async (part) => {
+    await flashed();
+    const assertQuiet = () => {
+      throw new Error("not now");
+    };
+    expect(await claimFrom("192.168.77.10", { [part]: { assertQuiet } })).toEqual([true, false]);
+    expect(await claimable()).toBe("open");
+    expect(await claimFrom("192.168.77.10")).toEqual([true, true]);
+  },
+);
 
 test("a gateway that was set up in a terminal cannot be claimed", async () => {
   expect(await claimable()).toBe("none");
