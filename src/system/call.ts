@@ -22,13 +22,14 @@ export class Call {
   private readonly bytes: Uint8Array;
   private readonly hasBegun: boolean;
 
-  constructor(socket: number, message: Uint8Array, kind: "aio_write" | "aio_read" = "aio_write") {
-    this.bytes = new Uint8Array(new ArrayBuffer(message.length));
-    this.bytes.set(message);
+  /** What is written is copied; what is read comes into the bytes that are given, which have a buffer of their own. */
+  constructor(socket: number, bytes: Uint8Array, kind: "aio_write" | "aio_read" = "aio_write") {
+    this.bytes = kind === "aio_read" ? bytes : new Uint8Array(new ArrayBuffer(bytes.length));
+    if (kind === "aio_write") this.bytes.set(bytes);
     const control = new DataView(this.control.buffer);
     control.setInt32(FILE_AT, socket, true);
     control.setBigUint64(BYTES_AT, BigInt(ptr(this.bytes)), true);
-    control.setBigUint64(LENGTH_AT, BigInt(message.length), true);
+    control.setBigUint64(LENGTH_AT, BigInt(bytes.length), true);
     control.setInt32(SIGNAL_AT, NO_SIGNAL, true);
     this.hasBegun = libc()[kind](ptr(this.control)) === 0;
   }

@@ -79,11 +79,14 @@ export function textIn(bytes: Buffer): string {
   return bytes.toString("utf8", 0, end < 0 ? bytes.length : end);
 }
 
+/** Taken once: most parts are short, and what is let go makes the runtime collect garbage by its length. */
+let room: Buffer | null = null;
+
 /** The messages of one part; none if there is none yet. */
 export function receive(socket: number): Message[] {
-  const buffer = Buffer.allocUnsafe(PART_BYTES);
-  const length = Number(libc().recvfrom(socket, ptr(buffer), buffer.length, 0, null, null));
-  return messagesIn(buffer.subarray(0, Math.max(length, 0)));
+  room ??= Buffer.allocUnsafeSlow(PART_BYTES);
+  const length = Number(libc().recvfrom(socket, ptr(room), room.length, 0, null, null));
+  return messagesIn(Buffer.from(room.subarray(0, Math.max(length, 0))));
 }
 
 export function messagesIn(buffer: Buffer): Message[] {

@@ -30,6 +30,8 @@ export class Rtnetlink implements Disposable {
   private readonly names = new Map<number, string>();
   /** A call that nobody waits for any more: another file with this number would wait for it. */
   private late: Call | null = null;
+  /** For one part after the other. */
+  private room: Uint8Array | null = null;
 
   private constructor(private readonly socket: number) {}
 
@@ -114,7 +116,8 @@ export class Rtnetlink implements Disposable {
 
   /** Making the next part, too, waits for whoever changes the network. One that is there at once gets a turn of its own. */
   private async part(): Promise<Message[]> {
-    const call = new Call(this.socket, new Uint8Array(PART_BYTES), "aio_read");
+    this.room ??= new Uint8Array(new ArrayBuffer(PART_BYTES));
+    const call = new Call(this.socket, this.room, "aio_read");
     await nextTurn();
     if (await this.isDone(call)) return messagesIn(Buffer.from(call.taken()));
     return [];
