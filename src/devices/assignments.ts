@@ -70,6 +70,8 @@ export class Assignments {
   readonly decision: Decision<Decisions>;
   /** What the kill switch has been given of the decisions. */
   private decided: Decisions;
+  /** Whether root's last permission for `direct` is in force: as long as it may be refused, it permits nothing. */
+  private isPermitted: boolean;
 
   constructor(private readonly deps: Deps) {
     const { store, fixed, limits } = deps;
@@ -101,14 +103,22 @@ export class Assignments {
         },
       ],
       undo: without,
-      changed: deps.onChange,
+      changed: (before, after) => {
+        if (after.directAllowed !== before.directAllowed) this.isPermitted = after.directAllowed;
+        deps.onChange(before, after);
+      },
     });
     this.decided = this.current;
+    this.isPermitted = this.current.directAllowed;
     limits.take(this.current.rate, this.current.quota);
   }
 
   get current(): Decisions {
     return this.decision.value;
+  }
+
+  get directAllowed(): boolean {
+    return this.isPermitted && this.current.directAllowed;
   }
 
   of(id: LimitId): DeviceRecord {

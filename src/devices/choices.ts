@@ -13,7 +13,7 @@ import type { DeviceChange } from "./schema.ts";
 import { titlesOf } from "./title.ts";
 
 interface Deps {
-  assignments: Pick<Assignments, "current">;
+  assignments: Pick<Assignments, "current" | "directAllowed">;
   roster: Pick<Roster, "isSingle" | "refuseOverlap" | "neighbourWith" | "lanPrefixes">;
   fixed: Pick<FixedAddresses, "parse">;
   /** The names of all tunnels, `main` first. */
@@ -25,7 +25,7 @@ export class Choices {
   constructor(private readonly deps: Deps) {}
 
   get exits(): Exits {
-    return { tunnels: this.deps.tunnelNames(), directAllowed: this.deps.assignments.current.directAllowed };
+    return { tunnels: this.deps.tunnelNames(), directAllowed: this.deps.assignments.directAllowed };
   }
 
   /** What a client gives a device. The result is read in its turn: a permission that was withdrawn before it must count. */

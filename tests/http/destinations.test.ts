@@ -496,6 +496,25 @@ test("a rule that is direct is refused if the permission was withdrawn while it 
   expect(await list()).toMatchObject([{ id, exit: "main" }]);
 });
 
+test("a permission that is not in force yet permits no rule: the kernel may refuse it", async () => {
+  const { destinations, devices } = home.parts;
+  home.host.fails = () => "before";
+  // Until the kernel takes everything again, each change loads it.
+  await expect(destinations.add({ prefixes: ["203.0.113.0/24"], exit: "main" })).rejects.toThrow();
+  const allowed = devices.setDirect(true);
+  const held = Promise.withResolvers<void>();
+  home.host.holds = (command) => (command.startsWith("nft") ? held.promise : null);
+  await Bun.sleep(0);
+  expect(devices.direct.allowed).toBe(true);
+  const added = destinations.add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  let fail = 1;
+  home.host.fails = () => (fail-- > 0 ? "before" : null);
+  held.resolve();
+  const outcomes = await Promise.allSettled([allowed, added]);
+  expect(outcomes.map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(await list()).toEqual([]);
+});
+
 test("no rule stays direct that became so while the permission was being withdrawn", async () => {
   await home.parts.devices.setDirect(true);
   const held = Promise.withResolvers<void>();
