@@ -76,9 +76,12 @@ describe.each([2, 1] as const)("an installation with %i network card(s)", (cards
     await inside(`ip address add ${address}/24 dev ${lab.sandbox.uplink}`);
     await inside(`ip route add default via ${ROUTER.lan[cards].v4} dev ${lab.sandbox.uplink}`);
   }
-  /** A machine that starts has neither layer, and no program that a killed service has left at work. */
+  /** A machine that starts has neither layer, and no `nft` that a killed service has left at work. */
   async function forgetAll(): Promise<void> {
-    await lab.outside(["sh", "-c", 'ip netns pids "$0" | xargs -r kill -KILL', lab.namespaces.gateway]);
+    const left = `for pid in $(ip netns pids "$0"); do
+      [ "$(cat /proc/$pid/comm)" != nft ] || kill -KILL $pid
+    done 2>/dev/null`;
+    await lab.outside(["sh", "-c", left, lab.namespaces.gateway]);
     await inside("nft flush ruleset");
     for (const ip of ["ip", "ip -6"]) {
       await inside(`${ip} rule flush`);
