@@ -34,11 +34,12 @@ export function answerTo(
   about.setUint16(2, isLegacy ? IN : IN | TOP_BIT);
   about.setUint32(4, TTL_S);
   about.setUint16(8, data.length);
-  const repeated = isLegacy ? question : new Uint8Array();
-  return Buffer.concat([header, repeated, Uint8Array.from(nameBytes(name)), fixed, data]);
+  const own = Uint8Array.from(nameBytes(name));
+  const repeated = isLegacy ? [own, question] : [];
+  return Buffer.concat([header, ...repeated, own, fixed, data]);
 }
 
-/** The bytes of the question for the address of this name; null if there is none, or if the message is malformed. */
+/** Type and class of the question for the address of this name; null if there is none, or if the message is malformed. */
 function questionFor(message: Uint8Array, name: string): Uint8Array | null {
   const view = viewOf(message);
   try {
@@ -48,7 +49,7 @@ function questionFor(message: Uint8Array, name: string): Uint8Array | null {
       const { name: asked, end } = nameIn(message, at);
       const isAddress = [TYPE.a, ANY].includes(view.getUint16(end));
       view.getUint16(end + 2);
-      if (asked === name && isAddress) return message.slice(at, end + 4);
+      if (asked === name && isAddress) return message.slice(end, end + 4);
       at = end + 4;
     }
   } catch {

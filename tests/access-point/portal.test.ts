@@ -65,6 +65,14 @@ test("the gateway's name is answered with its address, as at home", () => {
   expect(legacy.answers).toEqual([expect.objectContaining({ data: ADDRESS, flush: false })]);
 });
 
+test("the gateway's name is found among the names that a device asks for at once", () => {
+  const names = ["printer.local", "a.b.local", NAME];
+  const message = encode({ type: "query", id: 9, questions: names.map((name) => ({ type: "A", name })) });
+  const { answers, questions } = decode(Buffer.from(answerTo(message, NAME, ADDRESS, true) ?? []));
+  expect(questions).toEqual([expect.objectContaining({ name: NAME, type: "A", class: "IN" })]);
+  expect(answers).toEqual([expect.objectContaining({ name: NAME, type: "A", data: ADDRESS, ttl: 10 })]);
+});
+
 test.each([
   ["another name", question("printer.local", "A")],
   ["another type", question(NAME, "PTR")],

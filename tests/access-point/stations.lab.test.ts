@@ -82,6 +82,20 @@ async function ask(station: string, port: number, name: string): Promise<unknown
     : decode(Buffer.from(text, "base64")).answers?.map((each) => each.type === "A" && each.data);
 }
 
+/** The same of multicast DNS, as phones ask: the answer comes to the group too. */
+async function askAll(station: string, name: string): Promise<unknown> {
+  const query = encode({ type: "query", id: 0, questions: [{ type: "A", name }] });
+  const send = `const s = require("node:dgram").createSocket({ type: "udp4", reuseAddr: true });
+    s.on("message", (d) => { if (d[2] & 0x80) { console.log(d.toString("base64")); process.exit(); } });
+    s.bind(${PORTS.mdns}, () => { s.addMembership("224.0.0.251", "${ADDRESSES[station]}");
+      s.setMulticastInterface("${ADDRESSES[station]}"); s.send(Buffer.from("${query.toBase64()}", "base64"), ${PORTS.mdns}, "224.0.0.251"); });
+    setTimeout(() => process.exit(), 5000);`;
+  const text = await machine.run(commandIn(station, [process.execPath, "-e", send]));
+  return text === ""
+    ? null
+    : decode(Buffer.from(text, "base64")).answers?.map((each) => each.type === "A" && each.data);
+}
+
 /** Whether what a station sends another one by way of the gateway arrives. */
 async function reaches(): Promise<boolean> {
   const listener = await Listener.start(TWO, OTHER_PORT);
@@ -118,6 +132,7 @@ test("each name has the gateway's address, and its own one also by multicast DNS
   expect(await ask(ONE, PORTS.dns, "captive.apple.com")).toEqual([ADDRESS]);
   const own = `${(await machine.run(["hostname"])).trim()}.local`;
   expect(await ask(ONE, PORTS.mdns, own)).toEqual([ADDRESS]);
+  expect(await askAll(ONE, own)).toEqual([ADDRESS]);
 });
 
 test("a probe leads to the page, and the gateway's own page sees each station with an address of loopback", async () => {
