@@ -66,7 +66,7 @@ const FAULTS: readonly Planted[] = [
     file: "src/base/queue.ts",
     right: "const done = this.last.then(work);",
     wrong: "const done = Promise.resolve().then(work);",
-    found: "1:21",
+    found: "1:136",
   },
   {
     fault: "the former session keeps the key of the one that takes its place",
