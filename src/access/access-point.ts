@@ -41,24 +41,48 @@ export class AccessPoint {
   }
 
   async watch(root: Root, signal: AbortSignal): Promise<void> {
-    const { host, log } = this.deps;
+    const { host, log, claim } = this.deps;
+    if (claim.state === "none") return;
+    // Systemd starts it again with the service, which may have an owner by now, or a cable.
+    await this.close(root, signal);
     while (!signal.aborted && this.mayBeClaimed) {
-      try {
-        const radio = await this.radioToUse(signal);
-        if (radio === null) return;
-        log.info(`no network port has a cable: ${radio} opens an access point`);
-        await root.openAccessPoint(radio);
-        const why = await this.ending(radio, signal);
-        // With the service, it ends by itself.
-        if (signal.aborted) return;
-        this.isClosing = true;
-        await root.closeAccessPoint();
-        log.info("the access point has ended");
-        if (why !== "failed") return;
+      const why = await this.open(root, signal);
+      // With the service, it ends by itself.
+      if (signal.aborted || why === null) return;
+      await this.close(root, signal);
+      log.info("the access point has ended");
+      if (why !== "failed") return;
+      await host.sleep(LOOK_EVERY_MS, signal);
+    }
+  }
+
+  /** Why it is to end, once it is; null if it is not needed. */
+  private async open(root: Root, signal: AbortSignal): Promise<keyof typeof LASTS_MS | null> {
+    const { log } = this.deps;
+    try {
+      const radio = await this.radioToUse(signal);
+      if (radio === null) return null;
+      log.info(`no network port has a cable: ${radio} opens an access point`);
+      await root.openAccessPoint(radio);
+      const why = await this.ending(radio, signal);
+      if (why === "failed")
         log.warn("the access point did not open; why: journalctl -u portcullis-access-point");
+      return why;
+    } catch (error) {
+      log.warn(`the access point: ${messageOf(error)}`);
+      return "failed";
+    }
+  }
+
+  /** Until that works: nothing else would end it as soon. */
+  private async close(root: Root, signal: AbortSignal): Promise<void> {
+    const { host, log } = this.deps;
+    for (; !signal.aborted; await host.sleep(LOOK_EVERY_MS, signal)) {
+      this.isClosing = true;
+      try {
+        return await root.closeAccessPoint();
       } catch (error) {
-        log.warn(`the access point: ${messageOf(error)}`);
-        await host.sleep(OPENS_WITHIN_MS, signal);
+        log.warn(`the access point could not be closed: ${messageOf(error)}`);
       } finally {
         this.isClosing = false;
       }

@@ -10,7 +10,10 @@ import { refused } from "./refusals.ts";
 const CHANGE = ["--unit=portcullis-change", "--no-block"];
 /** Of another name, because systemd may still know it when the change begins. */
 const CHECK = ["--unit=portcullis-change-check"];
-/** The access point of a first start. It ends with the service, at the latest with the minutes in which it may be claimed. */
+/**
+ * The access point of a first start. It ends with the service, but is there again after a restart of that, which closes it.
+ * At the latest it ends soon after the minutes in which the gateway may be claimed.
+ */
 const ACCESS_POINT = ["--unit=portcullis-access-point", "--no-block"];
 const ACCESS_POINT_PROPERTIES = [
   ...["BindsTo=portcullis.service", "RuntimeMaxSec=15min", "RuntimeDirectory=portcullis-access-point"],

@@ -10,7 +10,10 @@ const OWNER = TOKENS.format([
   { name: "a", hash: "0".repeat(64), read_only: false, passphrase: "x", created_at: "2026-01-01" },
 ] as never);
 
-/** A flashed gateway with these ports, each with a cable (`c`) or without one (`-`). */
+/**
+ * A flashed gateway with these ports, each with a cable (`c`) or without one (`-`). What its service does at its start is no
+ * event.
+ */
 function flashed(plugs: string, radios = ["wlan0"]) {
   const host = new FakeHost();
   host.patient = true;
@@ -29,7 +32,7 @@ function flashed(plugs: string, radios = ["wlan0"]) {
     log: { info: () => {}, warn: (text) => void told.push(text) },
   });
   const events: string[] = [];
-  let [works, closing] = [true, Promise.resolve()];
+  let [works, closing, closed] = [true, Promise.resolve(), 0];
   const root = {
     openAccessPoint: async (radio: string) => {
       events.push(`open ${radio}`);
@@ -37,6 +40,7 @@ function flashed(plugs: string, radios = ["wlan0"]) {
       if (works) host.links.delete(radio);
     },
     closeAccessPoint: async () => {
+      if (closed++ === 0) return;
       events.push("close");
       await closing;
       radios.forEach(insert);
@@ -196,5 +200,46 @@ test("one that fails is told and tried again, and another Wi-Fi card means no fa
   expect(events).toEqual(["open wlan0", "close", "open wlan0"]);
   await pass(3 * MINUTE_MS);
   expect(events).toEqual(["open wlan0", "close", "open wlan0"]);
+  end();
+});
+
+test.each([
+  ["open", 2],
+  ["over", 2],
+  ["none", 0],
+] as const)(
+  "what a restart of the service has opened again is closed, and tried until it is: %s",
+  async (state, tries) => {
+    const host = new FakeHost();
+    host.patient = true;
+    host.links.set("eth0", newLink({ up: true, carrier: true }));
+    let count = 0;
+    const root = {
+      openAccessPoint: async () => {},
+      closeAccessPoint: async () => {
+        if (count++ === 0) throw new Error("systemd is busy");
+      },
+    };
+    const log = { info: () => {}, warn: () => {} };
+    const ending = new AbortController();
+    void new AccessPoint({ host, log, claim: { state }, store: { read: () => null } }).watch(
+      root,
+      ending.signal,
+    );
+    await host.pass(MINUTE_MS);
+    expect(count).toBe(tries);
+    ending.abort();
+  },
+);
+
+test("one command that fails does not keep it open once a cable is there", async () => {
+  const { host, pass, plug, events, told, end } = flashed("-");
+  await pass(70_000);
+  host.fails = () => "before";
+  await pass(6_000);
+  host.fails = () => null;
+  plug("c");
+  await pass(15_000);
+  expect([events, told.length]).toEqual([["open wlan0", "close"], 1]);
   end();
 });
