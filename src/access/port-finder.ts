@@ -53,7 +53,7 @@ export class PortFinder {
 
   /**
    * The network, without a LAN as long as the only cable may turn out to be one of two: until then only DHCP
-   * leaves, and neighbour discovery at the uplink, and nobody can claim the gateway.
+   * leaves, and neighbour discovery at the uplink, and nobody can claim the gateway by a cable.
    */
   async served(network: HostNetwork, reading: Reading): Promise<HostNetwork> {
     const { present } = this;

@@ -31,10 +31,10 @@ export function portsIn({ addresses }: Pick<Reading, "addresses">): Port[] {
     .slice(0, MAX_PORTS);
 }
 
-/** The Wi-Fi cards of a flashed gateway, which nothing but its access point uses. */
+/** The Wi-Fi cards of a flashed gateway, without those that root has connected to a network. */
 export function radiosIn({ addresses }: Pick<Reading, "addresses">): string[] {
   const radios = addresses.filter(({ ifname, link_type }) => RADIO.test(ifname) && link_type === "ether");
-  return radios.map(({ ifname }) => ifname).sort();
+  return radios.flatMap((radio) => (hasCarrier(radio) ? [] : radio.ifname)).sort();
 }
 
 /**

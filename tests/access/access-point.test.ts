@@ -106,6 +106,17 @@ test("without a Wi-Fi card nothing opens, and one that is plugged in later opens
   end();
 });
 
+test("a Wi-Fi card that root has connected to a network is left to it", async () => {
+  const { host, pass, insert, events, end } = flashed("-", []);
+  host.links.set("wlan0", newLink({ up: true }));
+  await pass(3 * MINUTE_MS);
+  expect(events).toEqual([]);
+  insert("wlan1");
+  await pass(6_000);
+  expect(events).toEqual(["open wlan1"]);
+  end();
+});
+
 test("a cable ends it for good, and a plug that slips in for a moment does not", async () => {
   const { pass, plug, events, watching } = flashed("-");
   await pass(70_000);
