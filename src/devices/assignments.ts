@@ -70,7 +70,7 @@ export class Assignments {
   readonly decision: Decision<Decisions>;
   /** What the kill switch has been given of the decisions. */
   private decided: Decisions;
-  /** Whether root's last permission for `direct` is in force: as long as it may be refused, it permits nothing. */
+  /** Whether the kill switch has a permission for `direct`: as long as it may refuse one, that permits nothing. */
   private isPermitted: boolean;
 
   constructor(private readonly deps: Deps) {
@@ -85,7 +85,10 @@ export class Assignments {
           apply: async (decisions) => {
             // What was written in this turn goes to the disk while the firewall's text is made, which takes milliseconds.
             await null;
+            // With what closes it ends at once; what opens may be refused.
+            this.isPermitted &&= decisions.directAllowed;
             await this.decide(decisions);
+            this.isPermitted = decisions.directAllowed;
           },
           effect: exitsEffect,
         },
@@ -103,10 +106,7 @@ export class Assignments {
         },
       ],
       undo: without,
-      changed: (before, after) => {
-        if (after.directAllowed !== before.directAllowed) this.isPermitted = after.directAllowed;
-        deps.onChange(before, after);
-      },
+      changed: deps.onChange,
     });
     this.decided = this.current;
     this.isPermitted = this.current.directAllowed;

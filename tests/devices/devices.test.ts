@@ -1026,6 +1026,32 @@ describe("the exit direct", () => {
     expect([world.devices.direct.devices, world.store.devices()]).toEqual([[], []]);
   });
 
+  test("permits nothing before it is in force, also if it was withdrawn while a limit waited for the kernel", async () => {
+    world.devices.lanIs([LAN0], "up0");
+    await world.devices.setDirect(true);
+    await world.devices.assign(TV, { exit: "blocked" });
+    world.alerts.length = 0;
+    const held = Promise.withResolvers<void>();
+    world.host.holds = (command) => (command.startsWith("nft") ? held.promise : null);
+    const given = world.devices.assign(TV, { exit: "direct", rate: { down: 1, up: 1 } });
+    const withdrawn = world.devices.setDirect(false);
+    await Bun.sleep(0);
+    expect(world.devices.direct).toEqual({ allowed: false, devices: [] });
+    held.resolve();
+    await Promise.all([given, withdrawn]);
+    expect(world.alerts).toContain("direct_changed: The exit direct is no longer allowed.");
+    const loaded = Promise.withResolvers<void>();
+    world.load = () => loaded.promise;
+    const allowed = world.devices.setDirect(true);
+    await Bun.sleep(0);
+    expect([world.devices.direct.allowed, world.devices.exits.directAllowed]).toEqual([true, false]);
+    loaded.reject(new Error("refused"));
+    await expect(allowed).rejects.toThrow("refused");
+    world.load = async () => {};
+    await world.devices.setDirect(true);
+    expect(world.devices.exits.directAllowed).toBe(true);
+  });
+
   test("if the kernel refuses a change, nothing has changed and there is no alert", async () => {
     await world.devices.setDirect(true);
     world.alerts.length = 0;
