@@ -354,12 +354,24 @@ export class Decision<Value> {
       await part.apply(before).catch(() => {});
     // Another change may have had it applied there meanwhile.
     for (const part of this.changedParts(before, after, true)) void part.apply(before).catch(() => {});
-    // What another writer has written since stays.
-    if (isSaved && this.stale === null && this.trySave(after, before) !== null) {
+    if (isSaved && this.takeOut(before, after) !== null) {
       this.isUnsaved = true;
       throw new NotTakenBack(error);
     }
     throw error;
+  }
+
+  /** Takes a change out of the database. What another writer has written since stays, and is read soon. */
+  private takeOut(before: Value, after: Value): unknown {
+    if (this.stale === null) return this.trySave(after, before);
+    try {
+      const stored = this.deps.read();
+      const value = Bun.deepEquals(stored, after) ? before : this.undone({ before, after }, stored);
+      if (!Bun.deepEquals(stored, value)) this.save(stored, value);
+      return null;
+    } catch (error) {
+      return error;
+    }
   }
 
   private changedParts(before: Value, after: Value, slow = false): Part<Value>[] {

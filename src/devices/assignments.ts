@@ -267,10 +267,11 @@ export function defaultExitOf(decisions: Decisions): DefaultExit {
   return orderOf(decisions, EVERYBODY_ELSE)[0] as DefaultExit;
 }
 
-/** Nobody gets back what root has withdrawn since. */
+/** Nobody gets back what root has withdrawn since, nor keeps a permission that was refused. */
 function without(decisions: Decisions, before: Decisions, after: Decisions): Decisions {
   const undone = undoneIn(decisions, before, after);
-  return undone.directAllowed ? undone : withDirect(undone, false);
+  const isAllowed = undone.directAllowed && (before.directAllowed || !after.directAllowed);
+  return isAllowed ? undone : withDirect(undone, false);
 }
 
 /** Without the exit `direct`, less leaves outside the tunnel. */

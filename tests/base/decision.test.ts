@@ -288,9 +288,10 @@ function property(Kind: typeof Decision) {
 describe("what another writer writes while a change is under way stays", () => {
   const kernel = { permitted: 0 };
   let database = { permitted: 3, note: "here" };
-  const refusing = Promise.withResolvers<void>();
+  let refusing = Promise.withResolvers<void>();
   const fresh = () => {
     database = { permitted: 3, note: "here" };
+    refusing = Promise.withResolvers<void>();
     return new Decision({
       store: { atomically: (work) => work() },
       read: () => database,
@@ -321,6 +322,19 @@ describe("what another writer writes while a change is under way stays", () => {
     await read;
     expect([decision.value, database]).toEqual(Array(2).fill({ permitted: 1, note: "restored" }));
     expect(kernel.permitted).toBe(1);
+  });
+
+  test("and nothing of that change does, if the other has written nothing here", async () => {
+    const decision = fresh();
+    const change = decision.change((value) => ({ ...value, permitted: 4 }));
+    await nextTurn();
+    expect(database.permitted).toBe(4);
+    const read = decision.reload();
+    refusing.resolve();
+    await expect(change).rejects.toThrow("refused");
+    await read;
+    expect([decision.value, database]).toEqual(Array(2).fill({ permitted: 3, note: "here" }));
+    expect(kernel.permitted).toBe(3);
   });
 
   test("and what only closes is made to it", async () => {
@@ -358,7 +372,7 @@ slow.describe("the same property fails for a decision", () => {
     ],
     [
       "that stays in the database when the kernel has refused it",
-      "if (isSaved && this.stale === null && this.trySave(after, before) !== null)",
+      "if (isSaved && this.takeOut(before, after) !== null)",
       "if (isSaved)",
     ],
     [
@@ -414,8 +428,8 @@ slow.describe("the same property fails for a decision", () => {
     ],
     [
       "that swallows the kernel's error",
-      "    throw error;\n  }\n\n  private changedParts",
-      "    if (isSaved) throw error;\n    return null as never;\n  }\n\n  private changedParts",
+      "    throw error;\n  }\n\n  /** Takes a change out",
+      "    if (isSaved) throw error;\n    return null as never;\n  }\n\n  /** Takes a change out",
     ],
   ])("%s", async (_, from, to) => {
     const { failed } = await property(await faultyDecision(from, to));

@@ -1052,6 +1052,21 @@ describe("the exit direct", () => {
     expect(world.devices.exits.directAllowed).toBe(true);
   });
 
+  test("that was refused is gone, also if a restore comes meanwhile", async () => {
+    const loaded = Promise.withResolvers<void>();
+    world.load = () => loaded.promise;
+    const allowed = world.devices.setDirect(true);
+    await Bun.sleep(0);
+    world.store.saveDevice({ id: TV, name: "TV", exit: "amsterdam" });
+    world.load = async () => {};
+    const read = world.devices.reload();
+    loaded.reject(new Error("refused"));
+    await expect(allowed).rejects.toThrow("refused");
+    await read;
+    expect([world.devices.direct.allowed, world.store.read("direct")]).toEqual([false, null]);
+    expect(world.store.devices()).toEqual([{ id: TV, name: "TV", exit: "amsterdam" }]);
+  });
+
   test("if the kernel refuses a change, nothing has changed and there is no alert", async () => {
     await world.devices.setDirect(true);
     world.alerts.length = 0;

@@ -50,7 +50,7 @@ const FAULTS: readonly Planted[] = [
     fault: "the database keeps what the kernel has refused",
     file: "src/base/decision.ts",
     right:
-      "    if (isSaved && this.stale === null && this.trySave(after, before) !== null) {\n      this.isUnsaved = true;\n      throw new NotTakenBack(error);\n    }\n",
+      "    if (isSaved && this.takeOut(before, after) !== null) {\n      this.isUnsaved = true;\n      throw new NotTakenBack(error);\n    }\n",
     wrong: "",
     found: "4:4",
   },
