@@ -1,10 +1,19 @@
+/** The database's state between two changes of it. */
+interface State<Saved> {
+  saved: Saved;
+  /** Whether the kernel has refused something meanwhile. */
+  isRefused: boolean;
+}
+
+/** More than a few decisions are never under way at once. */
+const STATES = 8;
+
 /** What the database had before an effect, so that what this opens can be compared with it. */
 export class Kept<Saved> {
-  private known: { now: Saved; before: Saved } | null = null;
+  /** The last states, the present one first. */
+  private states: State<Saved>[] = [];
   /** What it had when the change that takes effect now was begun. */
   private given: readonly Saved[] = [];
-  /** Whether the kernel has refused something, since then and before: what is refused goes back to what there was. */
-  private isRefused = { since: false, before: false };
 
   constructor(private readonly read: () => Saved) {}
 
@@ -23,24 +32,27 @@ export class Kept<Saved> {
   /** To be called when the database has been read again. */
   remember(): void {
     this.given = [];
-    const { known } = this;
     const saved = this.read();
-    if (Bun.deepEquals(known?.now, saved)) return;
-    this.known = { now: saved, before: known?.now ?? saved };
-    // What closes is saved while the kernel gets it, which may have refused it by then.
-    this.isRefused = { since: false, before: this.isRefused.since };
+    if (Bun.deepEquals(this.states[0]?.saved, saved)) return;
+    this.states = [{ saved, isRefused: false }, ...this.states].slice(0, STATES);
   }
 
   /** By the kernel: a change of the firewall. */
   refused(): void {
-    this.isRefused.since = true;
+    const [present] = this.states;
+    if (present !== undefined) present.isRefused = true;
   }
 
-  /** Of which each may be in the kernel. */
+  /**
+   * Of which each may be in the kernel: what is refused goes back to what there was. What closes is saved while the kernel
+   * gets it, which may have refused it by then.
+   */
   get possible(): Saved[] {
-    const { known } = this;
-    if (known === null) return [];
-    const { since, before } = this.isRefused;
-    return [known.now, ...(since || before ? [known.before] : []), ...this.given];
+    const { states } = this;
+    const others = states.findIndex(
+      ({ isRefused }, at) => at > 0 && !isRefused && states[at - 1]?.isRefused === false,
+    );
+    const possible = others < 0 ? states : states.slice(0, others);
+    return [...possible.map(({ saved }) => saved), ...this.given];
   }
 }
