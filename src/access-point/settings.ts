@@ -54,7 +54,10 @@ export function dnsmasqCommand(radio: string): string[] {
   ];
 }
 
-/** Beside this, nothing listens there, and no packet has a way out: a rule that is missing opens nothing. */
+/**
+ * Beside this, nothing listens there, and no packet has a way out of the namespace. Within it the kernel forwards as in the
+ * gateway's own, whose `ip_forward` it has from the start: the second chain is what keeps stations apart.
+ */
 export const RULESET = `table inet portcullis_access_point {
   chain input {
     type filter hook input priority filter; policy drop
