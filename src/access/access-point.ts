@@ -43,13 +43,13 @@ export class AccessPoint {
   async watch(root: Root, signal: AbortSignal): Promise<void> {
     const { host, log, claim } = this.deps;
     if (claim.state === "none") return;
-    // Systemd starts it again with the service, which may have an owner by now, or a cable.
-    await this.close(root, signal);
+    // Systemd starts it again with the service, which may have an owner by now, or a cable. No device is in it yet.
+    await this.close(root, signal, false);
     while (!signal.aborted && this.mayBeClaimed) {
       const why = await this.open(root, signal);
       // With the service, it ends by itself.
       if (signal.aborted || why === null) return;
-      await this.close(root, signal);
+      await this.close(root, signal, true);
       log.info("the access point has ended");
       if (why !== "failed") return;
       await host.sleep(LOOK_EVERY_MS, signal);
@@ -75,10 +75,10 @@ export class AccessPoint {
   }
 
   /** Until that works: nothing else would end it as soon. */
-  private async close(root: Root, signal: AbortSignal): Promise<void> {
+  private async close(root: Root, signal: AbortSignal, isUsed: boolean): Promise<void> {
     const { host, log } = this.deps;
     for (; !signal.aborted; await host.sleep(LOOK_EVERY_MS, signal)) {
-      this.isClosing = true;
+      this.isClosing = isUsed;
       try {
         return await root.closeAccessPoint();
       } catch (error) {
