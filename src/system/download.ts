@@ -22,7 +22,7 @@ export function download(pinned: PinnedRequest, to: Destination, signal?: AbortS
     if (answer.statusCode === 200) await save(answer, to);
     return headOf(answer);
   };
-  return exchange({ withinMs: MAX_MS, ...pinned }, read, signal);
+  return exchange(pinned, read, signal, MAX_MS);
 }
 
 async function save(answer: IncomingMessage, to: Destination): Promise<void> {

@@ -27,21 +27,33 @@ export function ask(pinned: PinnedRequest, signal?: AbortSignal): Promise<HttpsA
 /** What becomes of an answer whose body has not been read yet. */
 export type Read = (answer: IncomingMessage) => Promise<HttpsAnswer>;
 
-/** Like `ask`; `read` takes the answer. */
+/**
+ * Like `ask`; `read` takes the answer. With `readWithinMs`, the request's own time is for the beginning of the answer only,
+ * and this for the rest.
+ */
 export async function exchange(
   pinned: PinnedRequest,
   read: Read,
   signal?: AbortSignal,
+  readWithinMs?: number,
 ): Promise<HttpsAnswer> {
   const { host } = new URL(pinned.url);
   const deadline = new AbortController();
-  const timer = setTimeout(() => deadline.abort(new Error(LATE)), pinned.withinMs ?? ANSWER_TIMEOUT_MS);
+  const endAfter = (ms: number) => setTimeout(() => deadline.abort(new Error(LATE)), ms);
+  let timer = endAfter(pinned.withinMs ?? ANSWER_TIMEOUT_MS);
+  const readInTime: Read = (answer) => {
+    if (readWithinMs !== undefined) {
+      clearTimeout(timer);
+      timer = endAfter(readWithinMs);
+    }
+    return read(answer);
+  };
   const over = AbortSignal.any([deadline.signal, ...(signal === undefined ? [] : [signal])]);
   let fault: unknown = new Error("it has no address");
   try {
     for (const address of pinned.addresses) {
       try {
-        return await askAt(address, pinned, read, over);
+        return await askAt(address, pinned, readInTime, over);
       } catch (error) {
         fault = error;
         // Once a request was sent, it must not be sent again.
