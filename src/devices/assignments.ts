@@ -117,6 +117,11 @@ export class Assignments {
     return this.decision.value;
   }
 
+  /** As the kill switch has it: a change of the present decisions may still be refused. */
+  get inKernel(): Decisions {
+    return this.decided;
+  }
+
   get directAllowed(): boolean {
     return this.isPermitted && this.current.directAllowed;
   }

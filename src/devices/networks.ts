@@ -115,9 +115,11 @@ export class LanNetworks {
   async lanIs(lans: readonly Lan[]): Promise<void> {
     const isFirst = this.lans === null;
     this.lans = lans;
-    const { current } = this.deps.assignments;
+    const { current, inKernel } = this.deps.assignments;
     const known = this.knownIn(current, isFirst);
-    const isOpen = areNewOpen(current) && missingIn(this.closableIn(current), lans).length === 0;
+    const isOpen = [current, inKernel].every(
+      (each) => areNewOpen(each) && missingIn(this.closableIn(each), lans).length === 0,
+    );
     const fresh = lans.filter((lan) =>
       lan.mesh ? isNewMesh(lan, current) : !isOpen && known?.has(lan.interface) === false,
     );

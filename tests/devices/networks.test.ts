@@ -32,6 +32,7 @@ class World {
   lanBefore: readonly string[] = [];
   /** Of the kill switch. */
   refuses = false;
+  held: Promise<void> | null = null;
   host = new FakeHost();
   devices: Devices;
 
@@ -50,6 +51,7 @@ class World {
       store: this.store,
       killSwitch: {
         update: async (_, { deviceAt: __, ...part }) => {
+          await this.held;
           if (this.refuses) throw new GatewayError("kernel_refused", "nft failed");
           this.parts.push(part);
         },
@@ -452,4 +454,20 @@ describe("what a network has together", () => {
     await schedule("blocked");
     expect(await removed()).toContain("eth0.20");
   });
+});
+
+test("a network that comes while the kernel is still to refuse what would open new ones is new", async () => {
+  await world.start(HOME);
+  await world.devices.setDefaultExit("amsterdam");
+  const answer = Promise.withResolvers<void>();
+  world.held = answer.promise;
+  const opened = world.devices.setDefaultExit("main");
+  await Bun.sleep(0);
+  world.devices.lanIs([HOME, GUESTS], "up0");
+  world.held = null;
+  answer.reject(new Error("refused"));
+  await expect(opened).rejects.toThrow("refused");
+  await world.devices.networks.restored();
+  expect(world.alerts.filter((each) => each.startsWith("network_new"))).toHaveLength(1);
+  expect(world.networks).toEqual(["eth0.20 blocked", "lan0 amsterdam"]);
 });
