@@ -2,7 +2,7 @@ import { type Address, bytesOf } from "../base/address.ts";
 import { FLAG, HEADER_BYTES, IN, nameBytes, nameIn, TYPE, viewOf } from "../base/dns-message.ts";
 
 const ANY = 255;
-/** Nobody asks for so many names at once. */
+/** A device asks for a few names in a message; what comes after these is not read. */
 const MOST_QUESTIONS = 16;
 /** RFC 6762, sections 5.4 and 10.2: the top bit of a class. */
 const TOP_BIT = 0x8000;

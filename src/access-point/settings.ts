@@ -15,8 +15,8 @@ const MOST_STATIONS = 32;
 export const PORTS = { dns: 53, dhcp: 67, http: 80, https: 443, mdns: 5353 };
 
 /**
- * The configuration of hostapd(8). There is no passphrase, which nobody could read anywhere; whoever claims the gateway does
- * so by HTTPS, and once only.
+ * The configuration of hostapd(8). It has no passphrase, because a new gateway has no place to show one. The gateway is
+ * claimed by HTTPS, and once only.
  */
 export function hostapdConfig(radio: string, mac: string): string {
   return [

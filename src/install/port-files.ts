@@ -51,7 +51,7 @@ const BLOCKS = ["192.168", "172.28"];
 /** Routers rarely have these. */
 const [FIRST, LAST] = [73, 254];
 
-/** An address of the gateway in each of so many networks, which overlap nothing that is taken. Fewer if there is no room. */
+/** The gateway's addresses in `count` networks that do not overlap a taken one; fewer if there is no room. */
 export function freeNetworks(count: number, taken: readonly Prefix[]): Prefix[] {
   const all = BLOCKS.flatMap((block) =>
     Array.from({ length: LAST - FIRST + 1 }, (_, at) => mustParsePrefix(`${block}.${FIRST + at}.1/24`)),
