@@ -1,7 +1,7 @@
 import { expect } from "bun:test";
 import { INTERNET } from "../../../src/sandbox/topology.ts";
 import { flash } from "./flashed-image.ts";
-import { guest, image, lab } from "./stage.ts";
+import { guest, image, lab, leaks, note, seconds } from "./stage.ts";
 
 /** As a phone and a laptop would; the certificate is the gateway's own. */
 export const OWNER = { name: "laptop", passphrase: "correct horse battery" };
@@ -18,11 +18,19 @@ ExecStart=/bin/bash -c 'while :; do { echo eager >/dev/udp/${INTERNET.host4}/7; 
 };
 
 /** The same image, whose kill switch and service do nothing. */
-export const WITHOUT = {
+const WITHOUT = {
   ...EAGER,
   "systemd.unit-dropin.portcullis-killswitch.service": "[Service]\nExecStart=\nExecStart=/bin/true\n",
   "systemd.unit-dropin.portcullis.service": "[Unit]\nConditionPathExists=/nowhere\n",
 };
+
+/** The control: by that image packets leave, and the sniffer sees them. */
+export async function leaksWithout(): Promise<void> {
+  guest.powerOn(undefined, WITHOUT);
+  await leaks();
+  note("power-on to the first packet outside, without the kill switch", seconds(guest.age));
+  await guest.powerOff();
+}
 
 /** The token of the browser that owns the gateway; empty as long as none does. */
 export const owner = { token: "" };

@@ -14,10 +14,10 @@ import {
   EAGER,
   firstStart,
   isOver,
+  leaksWithout,
   OWNER,
   origin,
   owner,
-  WITHOUT,
 } from "./flashed-page.ts";
 import {
   clean,
@@ -62,18 +62,7 @@ afterAll(async () => {
   await closeStage();
 }, PATIENCE_MS);
 
-test(
-  "without its kill switch, the same image leaks: the sniffer sees it",
-  async () => {
-    const sniffer = await lab.sniff();
-    guest.powerOn(undefined, WITHOUT);
-    await guest.until("a packet outside", async () => (await sniffer.count()).leaks.length > 0);
-    note("power-on to the first packet outside, without the kill switch", seconds(guest.age));
-    await guest.powerOff();
-    await sniffer.stop();
-  },
-  PATIENCE_MS,
-);
+test("without its kill switch, the same image leaks: the sniffer sees it", leaksWithout, PATIENCE_MS);
 
 test(
   "from power-on nothing leaves, and the page of a first start can be claimed",

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
 import { ADDRESS } from "../../../src/access-point/settings.ts";
 import { flash, putOnCard } from "./flashed-image.ts";
-import { ask, claim, claimable, EAGER, owner, WITHOUT } from "./flashed-page.ts";
+import { ask, claim, claimable, EAGER, leaksWithout, owner } from "./flashed-page.ts";
 import {
   clean,
   closeStage,
@@ -34,13 +34,7 @@ ExecStart=/usr/bin/python3 /boot/firmware/stations.py
 
 test(
   "without its kill switch, the same image leaks once it has a cable: the sniffer sees it",
-  async () => {
-    const sniffer = await lab.sniff();
-    guest.powerOn(undefined, WITHOUT);
-    await guest.until("a packet outside", async () => (await sniffer.count()).leaks.length > 0);
-    await guest.powerOff();
-    await sniffer.stop();
-  },
+  leaksWithout,
   PATIENCE_MS,
 );
 

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { UPLINK, VPN } from "../../../src/sandbox/topology.ts";
 import { flash } from "./flashed-image.ts";
-import { ask, claim, claimable, claimIt, EAGER, firstStart, owner, WITHOUT } from "./flashed-page.ts";
+import { ask, claim, claimable, claimIt, EAGER, firstStart, leaksWithout, owner } from "./flashed-page.ts";
 import { Phone } from "./phone.ts";
 import {
   clean,
@@ -35,13 +35,7 @@ const ORDERS = [
 
 test(
   "without its kill switch, the same image leaks by the router's cable: the sniffer sees it",
-  async () => {
-    const sniffer = await lab.sniff();
-    guest.powerOn(undefined, WITHOUT);
-    await guest.until("a packet outside", async () => (await sniffer.count()).leaks.length > 0);
-    await guest.powerOff();
-    await sniffer.stop();
-  },
+  leaksWithout,
   PATIENCE_MS,
 );
 
