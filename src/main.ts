@@ -138,9 +138,20 @@ function addInnerCommands(): void {
     .argument("<uplink>")
     .argument("<lan...>")
     .action(async (uplink: string, lans: string[]) => {
+      const { changePorts } = await import("./install/ports.ts");
+      await changePorts({ uplink, lans });
+    });
+  command("assign-ports", "", program, { hidden: true })
+    .argument("<uplink>")
+    .argument("<lan...>")
+    .action(async (uplink: string, lans: string[]) => {
       const { assignPorts } = await import("./install/ports.ts");
       await assignPorts({ uplink, lans });
     });
+  command("restore-ports", "", program, { hidden: true }).action(async () => {
+    const { restorePorts } = await import("./install/ports.ts");
+    await restorePorts();
+  });
   command("access-point", "", program, { hidden: true })
     .argument("<radio>")
     .action(async (radio: string) => {

@@ -11,7 +11,7 @@ import { type AskedPort, isOneCable, type PortRoles, portsIn, rolesFor } from ".
 import type { Host } from "../system/host.ts";
 import { refused } from "../system/refusals.ts";
 import type { RootCommands } from "../system/root-commands.ts";
-import { isSetupDue } from "../system/setup.ts";
+import { arePortsChanging, isSetupDue } from "../system/setup.ts";
 import type { Claim } from "./claim.ts";
 import { hasOwner } from "./tokens.ts";
 
@@ -31,9 +31,11 @@ interface Deps {
   log: Pick<Log, "info" | "warn">;
 }
 
+type Root = Pick<RootCommands, "assignPorts" | "restorePorts" | "isChanging">;
+
 /**
- * Finds out which port of a flashed gateway is the uplink, as long as it has no owner. After the claim, only root changes the
- * roles of the ports: a server that answers later may be anybody's.
+ * Finds out which port of a flashed gateway is the uplink, as long as it has no owner. After the claim, only an owner or root
+ * changes the roles of the ports: a server that answers later may be anybody's.
  */
 export class PortFinder {
   /** Whether the present roles are right for what is plugged in. */
@@ -53,13 +55,18 @@ export class PortFinder {
 
   /**
    * The network, without a LAN as long as the only cable may turn out to be one of two: until then only DHCP
-   * leaves, and neighbour discovery at the uplink, and nobody can claim the gateway by a cable.
+   * leaves, and neighbour discovery at the uplink, and nobody can claim the gateway by a cable. Nor is there one while an
+   * owner's or root's change of the roles is half done.
    */
   async served(network: HostNetwork, reading: Reading): Promise<HostNetwork> {
     const { present } = this;
+    if (this.isFlashed && !this.mayChange && (await arePortsChanging(this.deps.host))) {
+      this.isHiding = true;
+      return { ...network, lans: [] };
+    }
     if (this.isFound || present === null || !this.mayChange || portsIn(reading).length < 2) return network;
     // The first look comes before any client, and a change may have been cut off.
-    this.isDue ??= await isSetupDue(this.deps.host, version);
+    this.isDue ??= await this.isHalfDone();
     if (!isOneCable(present)) return network;
     this.isHiding = true;
     return { ...network, lans: [] };
@@ -71,11 +78,7 @@ export class PortFinder {
   }
 
   /** Looks until somebody has claimed the gateway, or nobody may any more. `look` has the network looked at again. */
-  async watch(
-    root: Pick<RootCommands, "assignPorts" | "isChanging">,
-    look: () => Promise<unknown>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async watch(root: Root, look: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
     const { host, log } = this.deps;
     while (!signal.aborted && this.present !== null && this.mayChange) {
       const wait = await this.step(root, look, signal).catch((error: unknown) => {
@@ -85,7 +88,27 @@ export class PortFinder {
       });
       await host.sleep(wait, signal);
     }
+    await this.settle(root, signal);
     if (!signal.aborted) await this.found(look);
+  }
+
+  /** Waits for a change of the roles, which has restarted this service, or goes back from one that a power cut has ended. */
+  private async settle(root: Root, signal: AbortSignal): Promise<void> {
+    const { host, log } = this.deps;
+    while (!signal.aborted && this.isFlashed && (await arePortsChanging(host))) {
+      const isUnderWay = await root.isChanging();
+      if (!isUnderWay)
+        await root.restorePorts().catch((error: unknown) => {
+          log.warn(`the network ports did not get their former roles: ${messageOf(error)}`);
+        });
+      await host.sleep(isUnderWay ? CHANGING_LOOK_MS : TRY_AGAIN_MS, signal);
+    }
+  }
+
+  /** Whether a change was cut off. */
+  private async isHalfDone(): Promise<boolean> {
+    const { host } = this.deps;
+    return (await isSetupDue(host, version)) || (await arePortsChanging(host));
   }
 
   private async found(look: () => Promise<unknown>): Promise<void> {
@@ -93,6 +116,10 @@ export class PortFinder {
     if (!this.isHiding) return;
     this.isHiding = false;
     await look();
+  }
+
+  private get isFlashed(): boolean {
+    return this.deps.claim.state !== "none";
   }
 
   private get mayChange(): boolean {
@@ -106,12 +133,7 @@ export class PortFinder {
   }
 
   /** One look; returns how long to wait for the next. */
-  private async step(
-    root: Pick<RootCommands, "assignPorts" | "isChanging">,
-    look: () => Promise<unknown>,
-    signal: AbortSignal,
-  ): Promise<number> {
-    const { host } = this.deps;
+  private async step(root: Root, look: () => Promise<unknown>, signal: AbortSignal): Promise<number> {
     const { present } = this;
     const ports = await this.asked(signal);
     if (ports === null) this.pending = null;
@@ -123,7 +145,7 @@ export class PortFinder {
       return LOOK_EVERY_MS;
     }
     await this.makeWay(ports, present);
-    this.isDue = await isSetupDue(host, version);
+    this.isDue = await this.isHalfDone();
     const roles = rolesFor(ports, present.uplink);
     if (roles !== null && !this.isDue && Bun.deepEquals(roles, present)) {
       this.pending = null;
@@ -179,11 +201,7 @@ export class PortFinder {
   }
 
   /** The service is restarted by it. If it is not, this is tried again. */
-  private async change(
-    root: Pick<RootCommands, "assignPorts" | "isChanging">,
-    roles: PortRoles,
-    signal: AbortSignal,
-  ): Promise<number> {
+  private async change(root: Root, roles: PortRoles, signal: AbortSignal): Promise<number> {
     const { host, log } = this.deps;
     if (!this.mayChange) return 0;
     this.isChanging = true;
@@ -196,7 +214,7 @@ export class PortFinder {
       while (!signal.aborted && (await root.isChanging()));
     } finally {
       // It may have begun, and failed half-way.
-      this.isDue = await isSetupDue(host, version).catch(() => true);
+      this.isDue = await this.isHalfDone().catch(() => true);
       this.isChanging = false;
     }
     if (!signal.aborted)

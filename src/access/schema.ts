@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { enumOf } from "../base/enum.ts";
 import { objectOf } from "../base/object.ts";
+import { MAX_PORTS } from "../network/ports.ts";
 
 const NAME = Type.String({ description: "as the operator has named it", examples: ["phone"] });
 const READ_ONLY = Type.Boolean({ description: "whether the token may only read" });
@@ -89,3 +90,50 @@ export const NewToken = objectOf({
   token: Type.String({ description: "shown only now; the gateway keeps its SHA-256" }),
 });
 export type NewToken = Static<typeof NewToken>;
+
+const PORT = Type.String({ pattern: "^eth[0-9]{1,2}$", examples: ["eth0"] });
+const LAN = "the ports of the LAN; with one cable, the uplink alone";
+
+/** Where the network ports of a flashed gateway lead. */
+export const ShownRoles = objectOf({
+  uplink: Type.Union([Type.String(), Type.Null()], {
+    description: "the port of the router; null if the default route decides",
+  }),
+  lan: Type.Array(Type.String({ examples: ["eth1"] }), { description: LAN }),
+  dhcp: Type.Boolean({ description: "whether devices get their addresses from the gateway" }),
+  pages: Type.Array(Type.String({ description: "an address that begins with https" }), {
+    description: "where the page is; without an address if that comes from a router and is not known yet",
+  }),
+});
+export type ShownRoles = Static<typeof ShownRoles>;
+
+/** GET /api/owner/ports. */
+export const ShownPorts = objectOf({
+  ports: Type.Array(
+    objectOf({ name: Type.String(), plugged: Type.Boolean({ description: "whether it has a link" }) }),
+    { maxItems: MAX_PORTS, description: "all network ports; none if the gateway was set up in a terminal" },
+  ),
+  ...ShownRoles.properties,
+  changing: Type.Boolean({ description: "whether their roles are being changed" }),
+  failed: Type.Union([Type.String(), Type.Null()], {
+    description: "why the last change went back; null if it did not",
+  }),
+});
+export type ShownPorts = Static<typeof ShownPorts>;
+
+/** PUT /api/owner/ports. */
+export const PortsRequest = objectOf({
+  uplink: { ...PORT, description: "the port of the router" },
+  lan: Type.Array(PORT, { minItems: 1, maxItems: MAX_PORTS, description: LAN }),
+  preview: Type.Optional(Type.Boolean({ description: "true only says what would change" })),
+});
+export type PortsRequest = Static<typeof PortsRequest>;
+
+export const PortsChange = objectOf({
+  before: ShownRoles,
+  after: ShownRoles,
+  cut: Type.Boolean({
+    description: "whether devices lose their addresses and the page until they ask for an address again",
+  }),
+});
+export type PortsChange = Static<typeof PortsChange>;

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { Pairing } from "../access/pairing.ts";
 import { Passphrases } from "../access/passphrases.ts";
+import { Ports } from "../access/ports.ts";
 import { Tokens } from "../access/tokens.ts";
 import { LANGUAGE } from "../base/language.ts";
 import { voiceIn } from "../base/voice.ts";
@@ -39,6 +40,7 @@ export function interfacePartsOn(needs: Needs) {
     pairing,
     passphrases,
     rootCommands: new RootCommands(host, settings.stateDir),
+    ports: new Ports({ host, settings, hostname: hostname() }),
     https,
     overview,
     mqtt: new MqttStatus(settings, events),

@@ -236,6 +236,10 @@ function answersOf(parts: Parts, app: App): OperatorAnswers {
       parts.queryLog.stop();
       return parts.queryLog.shown();
     },
+    network: async () => {
+      await parts.tunnels.supervisor.checkNetwork();
+      return null;
+    },
     https: async () => {
       await parts.https.started;
       return parts.https.status();

@@ -1,6 +1,6 @@
 import { computed, type Signal, signal } from "@preact/signals";
 import type { Static } from "typebox";
-import type { Access, TokenList } from "../access/schema.ts";
+import type { Access, ShownPorts, TokenList } from "../access/schema.ts";
 import type { HttpsStatus } from "../certificates/schema.ts";
 import type { Checks } from "../checks/schema.ts";
 import type { DestinationList } from "../destinations/schema.ts";
@@ -60,6 +60,7 @@ export interface Answers {
   "speed-tests": SpeedTestList;
   /** Over HTTPS only. */
   tokens: TokenList;
+  "owner/ports": ShownPorts;
 }
 export type Resource = keyof Answers;
 

@@ -15,7 +15,7 @@ import type { Settings } from "../base/settings.ts";
 import type { HostNetwork } from "../network/host-network.ts";
 import { ulaOn } from "../network/ula.ts";
 import type { Host } from "../system/host.ts";
-import { showAddressesOf, showRoutes } from "../system/ip.ts";
+import { type AddressedLink, showAddressesOf, showRoutes } from "../system/ip.ts";
 import type { ServedLan } from "./config.ts";
 
 /** The facts about this machine that the DHCP server needs. */
@@ -36,14 +36,20 @@ const USUAL_LENGTH = 24;
 export async function lanFactsOf(host: Pick<Host, "run">): Promise<LanFacts> {
   const [links, routes] = await Promise.all([showAddressesOf(host, 4), showRoutes(host, 4, "default")]);
   return {
-    addresses: links.flatMap(({ ifname, addr_info }) =>
-      addr_info.flatMap(({ local, prefixlen, dynamic }) => {
-        const prefix = parsePrefix(`${local}/${prefixlen}`);
-        return prefix === null ? [] : [{ interface: ifname, prefix, isLeased: dynamic === true }];
-      }),
-    ),
+    addresses: ipv4In(links),
     routers: routes.flatMap(({ gateway = "" }) => parseAddress(gateway) ?? []),
   };
+}
+
+export function ipv4In(links: readonly AddressedLink[]): LanFacts["addresses"] {
+  return links.flatMap(({ ifname, addr_info }) =>
+    addr_info.flatMap(({ local, prefixlen, dynamic }) => {
+      const prefix = parsePrefix(`${local}/${prefixlen}`);
+      return prefix === null || familyOf(addressOf(prefix)) === 6
+        ? []
+        : [{ interface: ifname, prefix, isLeased: dynamic === true }];
+    }),
+  );
 }
 
 /** The networks that the DHCP server serves, one for each LAN interface. Throws `GatewayError` that says what to do. */

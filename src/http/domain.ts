@@ -4,6 +4,7 @@ import type { Claim } from "../access/claim.ts";
 import type { Pairing } from "../access/pairing.ts";
 import type { Passphrases } from "../access/passphrases.ts";
 import type { PortFinder } from "../access/port-finder.ts";
+import type { Ports } from "../access/ports.ts";
 import type { Tokens } from "../access/tokens.ts";
 import type { Bus } from "../base/bus.ts";
 import type { Texts } from "../base/saved.ts";
@@ -81,7 +82,8 @@ export interface Domain {
   accessPoint: Pick<AccessPoint, "assertQuiet">;
   pairing: Pick<Pairing, "use">;
   passphrases: Pick<Passphrases, "confirm" | "assertNoneCounts">;
-  rootCommands: Pick<RootCommands, "setUp" | "checkUpdate" | "update">;
+  rootCommands: Pick<RootCommands, "setUp" | "checkUpdate" | "update" | "assignPorts">;
+  ports: Pick<Ports, "shown" | "plan">;
   operatorSwitch: Pick<OperatorSwitch, "turn">;
   backups: Backups;
   devices: Devices;

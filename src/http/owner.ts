@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { passphraseHash } from "../access/passphrases.ts";
-import { Auth, NewToken, PairingRequest } from "../access/schema.ts";
+import { Auth, NewToken, PairingRequest, PortsChange, PortsRequest, ShownPorts } from "../access/schema.ts";
 import type { TokenHolder } from "../access/tokens.ts";
 import type { AlertArgs } from "../base/alert-rows.ts";
 import { checkerOf } from "../base/checker.ts";
@@ -185,6 +185,38 @@ export const ownerRoutes = [
       await told(domain, request, { what: "settings", settings }, () =>
         domain.rootCommands.setUp(flagsOf(body), () => void ownerOf(request, domain), body.mqtt_password),
       );
+    },
+  }),
+  route({
+    ...{ tag: "Access", access: "owner" },
+    method: "get",
+    path: "/api/owner/ports",
+    id: "getPorts",
+    summary: "Read which network port is the uplink, and which are the LAN",
+    description: "Of a flashed gateway; elsewhere `setup` names interfaces, and there are no `ports`.",
+    answers: answers(ShownPorts, "the ports and their roles"),
+    run: ({ ports }) => ports.shown(),
+  }),
+  route({
+    ...shared,
+    method: "put",
+    path: "/api/owner/ports",
+    id: "changePorts",
+    summary: "Change which network port is the uplink, and which are the LAN",
+    description:
+      "Of a flashed gateway. Until it is done, there is no LAN, and the service restarts; tunnels' exits and the kill switch stay. If the uplink gets no address within a minute, or anything else fails, even by a power cut, all ports go back to the roles that they had.",
+    body: PortsRequest,
+    example: { uplink: "eth0", lan: ["eth1"] },
+    answers: answers(PortsChange, "what changes; the change has begun unless `preview` was true"),
+    run: async (domain, { request, body: { uplink, lan, preview = false } }) => {
+      const { ports, rootCommands, passphrases } = domain;
+      const change = await ports.plan({ uplink, lan });
+      if (preview) return change;
+      passphrases.assertNoneCounts();
+      await told(domain, request, { what: "settings", settings: "uplink, lan" }, () =>
+        rootCommands.assignPorts({ uplink, lans: lan }),
+      );
+      return change;
     },
   }),
   route({

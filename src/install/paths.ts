@@ -13,6 +13,8 @@ export const PATHS = {
   mqttCa: "/etc/portcullis/mqtt-ca.pem",
   sysctlsBefore: SETUP_NOTES.sysctlsBefore,
   version: SETUP_NOTES.version,
+  portsBefore: SETUP_NOTES.portsBefore,
+  portsFailed: SETUP_NOTES.portsFailed,
   sysctls: "/etc/sysctl.d/90-portcullis.conf",
   modules: "/etc/modules-load.d/portcullis.conf",
   udev: "/etc/udev/rules.d/90-portcullis.rules",

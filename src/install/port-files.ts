@@ -1,9 +1,10 @@
-import { mustParsePrefix, overlap, type Prefix } from "../base/address.ts";
+import { dirname } from "node:path";
+import type { Prefix } from "../base/address.ts";
+import { UPLINK_FILE } from "../network/ports.ts";
 import type { Step } from "./step.ts";
 
 /** Files of systemd-networkd on a flashed gateway. They come before `port.network`, which any port has. */
-const FOLDER = "/etc/systemd/network";
-export const UPLINK_FILE = `${FOLDER}/cable.network`;
+const FOLDER = dirname(UPLINK_FILE);
 const PUBLIC = 0o644;
 
 export function uplinkStep(uplink: string): Step {
@@ -44,17 +45,4 @@ IPv6AcceptRA=no
 MulticastDNS=yes
 `;
   return { do: "write", path: lanFile(lan), mode: PUBLIC, text };
-}
-
-/** 192.168.x.0/24, or where all of that is taken, 172.28.x.0/24: providers of tunnels use 10.0.0.0/8. */
-const BLOCKS = ["192.168", "172.28"];
-/** Routers rarely have these. */
-const [FIRST, LAST] = [73, 254];
-
-/** The gateway's addresses in `count` networks that do not overlap a taken one; fewer if there is no room. */
-export function freeNetworks(count: number, taken: readonly Prefix[]): Prefix[] {
-  const all = BLOCKS.flatMap((block) =>
-    Array.from({ length: LAST - FIRST + 1 }, (_, at) => mustParsePrefix(`${block}.${FIRST + at}.1/24`)),
-  );
-  return all.filter((own) => taken.every((other) => !overlap(own, other))).slice(0, count);
 }

@@ -1,33 +1,105 @@
-import { CommandError } from "../base/errors.ts";
+import { dirname, join } from "node:path";
+import { CommandError, messageOf } from "../base/errors.ts";
+import { DHCP_UNIT } from "../dhcp/files.ts";
 import { type LanFacts, lanFactsOf } from "../dhcp/lans.ts";
-import { isOneCable, type PortRoles, portsIn } from "../network/ports.ts";
+import { BOOT_FILES, BOOT_FOLDER } from "../killswitch/boot-files.ts";
+import {
+  freeNetworks,
+  isOneCable,
+  NOT_FLASHED,
+  type PortRoles,
+  portsIn,
+  rolesFault,
+  UPLINK_FILE,
+} from "../network/ports.ts";
+import { askOperator } from "../operator/operator.ts";
 import { placeText, remove } from "../system/files.ts";
 import type { Host } from "../system/host.ts";
 import { showAddresses } from "../system/ip.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertAdministrator } from "../system/machine.ts";
-import { SETUP_NOTES } from "../system/setup.ts";
+import { RootCommands } from "../system/root-commands.ts";
 import { install } from "./install.ts";
-import { freeNetworks, lanFile, lanStep, UPLINK_FILE, uplinkStep } from "./port-files.ts";
+import { PATHS, SERVICE_UNIT } from "./paths.ts";
+import { lanFile, lanStep, uplinkStep } from "./port-files.ts";
+import { beforeIn, keepBefore, putBack } from "./ports-before.ts";
 import type { Step } from "./step.ts";
 
 /** A router may be slow, or has to notice first that the cable is another one's. */
 const ADDRESS_WITHIN_MS = 60_000;
 const LOOK_EVERY_MS = 500;
+/** The service may be busy with a start. */
+const CLOSED_WITHIN_MS = 60_000;
+const CHANGING_LOOK_MS = 1_000;
+/** The unit gives the service 300 s to start. */
+const RESTART_TIMEOUT_MS = 310_000;
+const PUBLIC = 0o644;
+
+/** `portcullis ports`: has systemd do it, because it may cut off the terminal, and waits for its end. */
+export async function changePorts(roles: PortRoles): Promise<void> {
+  assertAdministrator();
+  const host = new LinuxHost();
+  await assertPorts(host, roles);
+  remove(PATHS.portsFailed);
+  const root = new RootCommands(host, PATHS.state);
+  await root.assignPorts(roles);
+  // Systemd may not have begun.
+  do await host.sleep(CHANGING_LOOK_MS);
+  while (await root.isChanging());
+  const why = await host.read(PATHS.portsFailed);
+  if (why !== null) throw unable(why.trim());
+  process.stdout.write(`The uplink is ${roles.uplink}, and the LAN ${roles.lans.join(", ")}.\n`);
+}
 
 /**
  * Gives the network ports of a flashed gateway their roles: the network's own files, then settings as `setup` changes them.
- * Devices of a LAN with a port of its own get their addresses from the gateway. If it is cut off, the missing note of the
- * setup says so, and it may be done again.
+ * Devices of a LAN with a port of its own get their addresses from the gateway. If it fails or is cut off at any moment,
+ * `restorePorts` makes all of that what it was.
  */
 export async function assignPorts(roles: PortRoles): Promise<void> {
   assertAdministrator();
   const host = new LinuxHost();
+  remove(PATHS.portsFailed);
+  try {
+    await change(host, roles, await assertPorts(host, roles));
+  } catch (error) {
+    placeText(PATHS.portsFailed, `${messageOf(error)}\n`, PUBLIC);
+    throw error;
+  }
+  remove(PATHS.portsBefore);
+}
+
+/** Gives the ports their former roles if a change has failed or was cut off. */
+export async function restorePorts(): Promise<void> {
+  assertAdministrator();
+  const before = beforeIn(PATHS.portsBefore);
+  if (before === null) return;
+  const host = new LinuxHost();
+  const isOfNetwork = (path: string) => path.startsWith(`${dirname(UPLINK_FILE)}/`);
+  const isNote = (path: string) => path === PATHS.version;
+  // The kill switch comes first, and the LAN last: there is none for the service until all is as it was.
+  putBack(before, (path) => !isOfNetwork(path) && !isNote(path));
+  await host.run(["systemctl", "restart", SERVICE_UNIT], { timeoutMs: RESTART_TIMEOUT_MS });
+  putBack(before, isOfNetwork);
+  await host.run(["networkctl", "reload"]);
+  const names = portsIn({ addresses: await showAddresses(host) }).map(({ name }) => name);
+  const lans = names.filter((name) => before[lanFile(name)] != null);
+  await once(host, "the end of other addresses", (all) => hasNoLease(lans, all));
+  const serves = before[PATHS.dhcpConfig] != null;
+  await host.run(["systemctl", serves ? "enable" : "disable", DHCP_UNIT]);
+  // It may wait for a cable.
+  await host.run(["systemctl", "--no-block", serves ? "restart" : "stop", DHCP_UNIT]);
+  putBack(before, isNote);
+  remove(PATHS.portsBefore);
+}
+
+async function change(host: Host, roles: PortRoles, ports: readonly string[]): Promise<void> {
   const { uplink } = roles;
   const lans = isOneCable(roles) ? [] : roles.lans;
-  const ports = portsIn({ addresses: await showAddresses(host) }).map(({ name }) => name);
-  await assertPorts(host, roles, ports);
-  remove(SETUP_NOTES.version);
+  keepBefore(PATHS.portsBefore, [...FILES, ...ports.map(lanFile)]);
+  // From here on there is no LAN, so that no port is one of both sides for a moment.
+  await askOperator(PATHS.state, "network", null, AbortSignal.timeout(CLOSED_WITHIN_MS));
+  remove(PATHS.version);
   for (const name of ports) if (!lans.includes(name)) remove(lanFile(name));
   await apply(host, [uplinkStep(uplink)]);
   const leased = await once(host, `an address for ${uplink}`, (all) =>
@@ -40,23 +112,30 @@ export async function assignPorts(roles: PortRoles): Promise<void> {
     host,
     owns.map((own, at) => lanStep(lans[at] ?? "", own)),
   );
-  await once(host, `the address of ${lans.join(", ")}`, (all) =>
-    owns.every((own, at) => all.some((each) => each.interface === lans[at] && each.prefix === own)),
+  await once(
+    host,
+    `the address of ${lans.join(", ")}`,
+    (all) =>
+      hasNoLease(lans, all) &&
+      owns.every((own, at) => all.some((each) => each.interface === lans[at] && each.prefix === own)),
   );
   const dhcp = lans.length === 0 ? "off" : "on";
   await install("setup", { uplink, lan: roles.lans.join(","), dhcp }, { dryRun: false, yes: true });
 }
 
-async function assertPorts(host: Host, { uplink, lans }: PortRoles, ports: readonly string[]): Promise<void> {
-  if ((await host.read(UPLINK_FILE)) === null)
-    throw unable("only a flashed gateway has such ports; type: sudo portcullis setup --lan … --uplink …");
-  const unknown = [uplink, ...lans].find((name) => !ports.includes(name));
-  if (unknown !== undefined)
-    throw unable(`there is no network port ${unknown}; there are: ${ports.join(", ")}`);
-  const twice = lans.find((name, at) => lans.indexOf(name) !== at);
-  if (twice !== undefined) throw unable(`${twice} is named twice`);
-  if (lans.includes(uplink) && lans.length > 1)
-    throw unable(`${uplink} is the uplink: name other ports for the LAN, or this one alone for one cable`);
+/** What the roles are in, beside the files of each port. */
+const FILES = [
+  ...[PATHS.environment, PATHS.sysctls, PATHS.dhcpConfig, PATHS.version, UPLINK_FILE],
+  ...Object.values(BOOT_FILES).map((name) => join(PATHS.state, BOOT_FOLDER, name)),
+];
+
+/** Returns the names of all ports. */
+async function assertPorts(host: Host, roles: PortRoles): Promise<string[]> {
+  if ((await host.read(UPLINK_FILE)) === null) throw unable(NOT_FLASHED);
+  const ports = portsIn({ addresses: await showAddresses(host) }).map(({ name }) => name);
+  const fault = rolesFault(roles, ports);
+  if (fault !== null) throw unable(fault);
+  return ports;
 }
 
 async function apply(host: Host, steps: readonly Step[]): Promise<void> {
@@ -65,6 +144,11 @@ async function apply(host: Host, steps: readonly Step[]): Promise<void> {
 }
 
 type Addresses = LanFacts["addresses"];
+
+/** Otherwise a router's network would count as LAN. */
+function hasNoLease(lans: readonly string[], all: Addresses): boolean {
+  return !all.some((each) => lans.includes(each.interface) && each.isLeased);
+}
 
 /** The machine's IPv4 addresses, as soon as they are as wanted. */
 async function once(

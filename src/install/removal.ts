@@ -101,6 +101,8 @@ export function filesPlan({ machine, forwarders, keepState, byHand }: Omit<Remov
       PATHS.nftables,
       PATHS.modules,
       PATHS.version,
+      PATHS.portsBefore,
+      PATHS.portsFailed,
       PATHS.sysctlsBefore,
       join(PATHS.state, BOOT_FOLDER),
       PATHS.cache,

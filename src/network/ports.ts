@@ -1,10 +1,14 @@
+import { mustParsePrefix, overlap, type Prefix } from "../base/address.ts";
 import { hasCarrier, type Reading } from "./host-network.ts";
+
+/** Of systemd-networkd: the uplink of a flashed gateway, and of no other one. */
+export const UPLINK_FILE = "/etc/systemd/network/cable.network";
 
 /** Their names with `net.ifnames=0`, as the flashed image has them. */
 const PORT = /^eth\d{1,2}$/;
 const RADIO = /^wlan\d{1,2}$/;
 /** Each look asks at all of them. */
-const MAX_PORTS = 8;
+export const MAX_PORTS = 8;
 
 /** A network port of a flashed gateway. */
 export interface Port {
@@ -53,4 +57,32 @@ export function rolesFor(ports: readonly AskedPort[], formerUplink: string): Por
 
 export function isOneCable({ uplink, lans }: PortRoles): boolean {
   return lans.includes(uplink);
+}
+
+export const NOT_FLASHED =
+  "only a flashed gateway has such ports; type: sudo portcullis setup --lan … --uplink …";
+
+/** Why the ports of these names cannot have these roles; null if they can. */
+export function rolesFault({ uplink, lans }: PortRoles, names: readonly string[]): string | null {
+  const unknown = [uplink, ...lans].find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    return `there is no network port ${unknown}; there are: ${names.join(", ") || "none"}`;
+  const twice = lans.find((name, at) => lans.indexOf(name) !== at);
+  if (twice !== undefined) return `${twice} is named twice`;
+  if (lans.includes(uplink) && lans.length > 1)
+    return `${uplink} is the uplink: name other ports for the LAN, or this one alone for one cable`;
+  return null;
+}
+
+/** 192.168.x.0/24, or where all of that is taken, 172.28.x.0/24: providers of tunnels use 10.0.0.0/8. */
+const BLOCKS = ["192.168", "172.28"];
+/** Routers rarely have these. */
+const [FIRST, LAST] = [73, 254];
+
+/** The gateway's addresses in `count` networks that do not overlap a taken one; fewer if there is no room. */
+export function freeNetworks(count: number, taken: readonly Prefix[]): Prefix[] {
+  const all = BLOCKS.flatMap((block) =>
+    Array.from({ length: LAST - FIRST + 1 }, (_, at) => mustParsePrefix(`${block}.${FIRST + at}.1/24`)),
+  );
+  return all.filter((own) => taken.every((other) => !overlap(own, other))).slice(0, count);
 }

@@ -42,6 +42,8 @@ export type OperatorRequests = {
   queries: [null, QueryLogShown];
   "queries/on": [null, QueryLogShown];
   "queries/off": [null, QueryLogShown];
+  /** Looks at the machine's network, as after a change of which the kernel tells nothing. */
+  network: [null, null];
   /** Once the first certificate is in use, or cannot be. */
   https: [null, HttpsStatus];
   "remote/on": [RemoteChoice, RemoteStatus];

@@ -69,6 +69,8 @@ export function leftOf(path: string): string[] {
 export function remove(path: string): "removed" | "unchanged" {
   const there = leftOf(path);
   for (const one of there) rmSync(one, { recursive: true });
+  // A file that is back after a power cut could count again.
+  if (there.length > 0) sync(dirname(path));
   return there.length > 0 ? "removed" : "unchanged";
 }
 

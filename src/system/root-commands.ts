@@ -76,9 +76,18 @@ export class RootCommands {
     return this.alone(() => this.start(["update", place, "--yes"]));
   }
 
-  /** Gives the network ports of a flashed gateway their roles. The service is restarted soon after. */
+  /**
+   * Gives the network ports of a flashed gateway their roles. The service is restarted soon after. Whatever ends it before it
+   * is done, they get their former roles.
+   */
   assignPorts({ uplink, lans }: { uplink: string; lans: readonly string[] }): Promise<void> {
-    return this.alone(() => this.start(["ports", uplink, ...lans]));
+    const otherwise = [`ExecStopPost=${this.program} restore-ports`, "TimeoutStopSec=10min"];
+    return this.alone(() => this.start(["assign-ports", uplink, ...lans], otherwise));
+  }
+
+  /** Ends a change of them that a power cut has left half done. */
+  restorePorts(): Promise<void> {
+    return this.alone(() => this.start(["restore-ports"]));
   }
 
   /** Opens a Wi-Fi on which devices reach the gateway's page and nothing else. */

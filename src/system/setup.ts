@@ -6,6 +6,10 @@ export const SETUP_NOTES = {
   sysctlsBefore: "/etc/portcullis/sysctls-before",
   /** The version that was set up, written once everything else is done. */
   version: "/etc/portcullis/setup-version",
+  /** On a flashed gateway, while its ports get other roles: what they had before. Whatever is cut off goes back to it. */
+  portsBefore: "/etc/portcullis/ports-before",
+  /** Why they have their former roles again, if the last change failed. */
+  portsFailed: "/etc/portcullis/ports-failed",
 } as const;
 
 export function versionNote(version: string): string {
@@ -16,4 +20,9 @@ export function versionNote(version: string): string {
 export async function isSetupDue(host: Pick<Host, "read">, version: string): Promise<boolean> {
   if ((await host.read(SETUP_NOTES.version)) === versionNote(version)) return false;
   return (await host.read(SETUP_NOTES.sysctlsBefore)) !== null;
+}
+
+/** Whether a flashed gateway's ports are getting other roles, or that was cut off. */
+export async function arePortsChanging(host: Pick<Host, "read">): Promise<boolean> {
+  return (await host.read(SETUP_NOTES.portsBefore)) !== null;
 }

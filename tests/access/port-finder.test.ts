@@ -47,11 +47,13 @@ function flashed(plugs: string, present: PortRoles = { uplink: "eth0", lans: ["e
     log: { info: () => {}, warn: () => {} },
   });
   let isChanging = true;
+  const restored: number[] = [];
   const root = {
     assignPorts: async (roles: PortRoles) => {
       assigned.push(roles);
       host.files.delete(SETUP_NOTES.version);
     },
+    restorePorts: async () => void restored.push(host.monotonic()),
     isChanging: async () => isChanging,
   };
   const ending = new AbortController();
@@ -61,7 +63,7 @@ function flashed(plugs: string, present: PortRoles = { uplink: "eth0", lans: ["e
   };
   const watching = finder.watch(root, look, ending.signal);
   return {
-    ...{ host, claim, texts, told, assigned, finder, plug, watching },
+    ...{ host, claim, texts, told, assigned, restored, finder, plug, watching },
     pass: (ms: number) => host.pass(ms),
     fail: () => {
       isChanging = false;
@@ -235,6 +237,56 @@ test("after a power cut before the settings had changed, the only cable is not t
   expect(await lans()).toBe(0);
   expect(() => finder.assertQuiet()).toThrow("another change is under way");
   end();
+});
+
+/** Its owner has given the ports other roles, and that is not done. */
+function halfDone(plugs: string, present?: PortRoles) {
+  const home = flashed(plugs, present);
+  home.claim.state = "over";
+  home.host.files.set(SETUP_NOTES.portsBefore, "{}");
+  return home;
+}
+
+test("while an owner's change of the roles is half done there is no LAN; then there is one again, without a change of the cables", async () => {
+  const { host, pass, lans, restored, looks } = halfDone("rd", { uplink: "eth0", lans: ["eth1"] });
+  expect(await lans()).toBe(0);
+  await pass(MINUTE_MS);
+  expect([await lans(), restored, looks()]).toEqual([0, [], 0]);
+  host.files.delete(SETUP_NOTES.portsBefore);
+  await pass(1_000);
+  expect([await lans(), restored, looks()]).toEqual([1, [], 1]);
+});
+
+test("one that a power cut has ended goes back, and is tried again until it has", async () => {
+  const { host, pass, lans, restored, fail, looks } = halfDone("rd");
+  fail();
+  await pass(MINUTE_MS);
+  expect([await lans(), restored.length, looks()]).toEqual([0, 2, 0]);
+  host.files.delete(SETUP_NOTES.portsBefore);
+  await pass(30_000);
+  expect([await lans(), restored.length, looks()]).toEqual([1, 2, 1]);
+});
+
+test("one that was cut off before the claim is made again in place of going back, also if nothing but its end was missing", async () => {
+  const { host, pass, assigned, restored, finder, lans, end } = flashed("rd", {
+    uplink: "eth0",
+    lans: ["eth1"],
+  });
+  host.files.set(SETUP_NOTES.portsBefore, "{}");
+  expect(await lans()).toBe(1);
+  await pass(30_000);
+  expect(() => finder.assertQuiet()).toThrow("another change is under way");
+  await pass(30_000);
+  expect([assigned, restored]).toEqual([[{ uplink: "eth0", lans: ["eth1"] }], []]);
+  end();
+});
+
+test("a gateway that was set up in a terminal has nothing half done", async () => {
+  const home = halfDone("rd");
+  home.claim.state = "none";
+  expect(await home.lans()).toBe(1);
+  await home.pass(MINUTE_MS);
+  expect(home.restored).toEqual([]);
 });
 
 test("a machine with one port asks nobody, and serves its LAN at once", async () => {

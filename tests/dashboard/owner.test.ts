@@ -89,3 +89,54 @@ test("a browser with the code of pair turns remote access on, allows direct, and
   const other = await rig.browser.open(`${rig.url}#/remote`);
   await other.shows(".on-gateway", "sudo portcullis remote on");
 });
+
+/** A flashed gateway's answers about its ports, which a gateway of the sandbox has not; `asked` has the changes. */
+const PORTS = `(() => {
+  const local = "https://portcullis.local/";
+  const now = { uplink: "eth0", lan: ["eth0"], dhcp: false, pages: [local] };
+  const ports = ["eth0", "eth1", "eth2"].map((name) => ({ name, plugged: true }));
+  const failed = "an address for eth2 did not come";
+  const real = fetch;
+  window.asked = [];
+  window.fetch = async (...request) => {
+    if (!String(request[0]).endsWith("/owner/ports")) return real(...request);
+    const body = JSON.parse(request[1]?.body ?? "null");
+    if (body === null) return Response.json({ ports, ...now, changing: false, failed });
+    asked.push(body);
+    const { preview, ...roles } = body;
+    const after = { ...roles, dhcp: true, pages: [local, "https://192.168.73.1/"] };
+    return Response.json({ before: now, after, cut: true });
+  };
+})()`;
+
+test("the owner of a flashed gateway sees what other roles of its ports would change, and then changes them", async () => {
+  const plain = await rig.browser.open(`${PAGE}#/settings/owner`);
+  await pair(plain, await code());
+  await plain.shows("main", "This browser may do everything, as laptop.");
+  expect(await plain.text("main")).not.toContain("Network ports");
+  const tab = await rig.browser.open(`${PAGE}#/settings/owner`, undefined, PORTS);
+  await tab.type("Code", await code());
+  await tab.type("Name of this browser", "desk");
+  await tab.type("New passphrase", PASSPHRASE);
+  await tab.type("Once more", PASSPHRASE);
+  await tab.click("Become an owner");
+  await tab.shows("main", /Network ports/);
+  await tab.shows("main", /an address for eth2 did not come/);
+  await tab.showsChosen("Ports of the devices", "eth0");
+  await tab.choose("Uplink", "eth1");
+  await tab.showsChosen("Ports of the devices", "eth0, eth2");
+  await tab.click("Look at the change");
+  await tab.shows(
+    "main",
+    /The page is at https:\/\/portcullis\.local\/ and https:\/\/192\.168\.73\.1\/ then/,
+  );
+  await tab.shows("main", /devices get their addresses from the gateway\. Until/);
+  expect(await tab.barriers()).toEqual([]);
+  await tab.click("Change the ports");
+  await tab.shows("main", /The gateway restarts with it now/);
+  const wanted = { uplink: "eth1", lan: ["eth0", "eth2"] };
+  expect(await tab.page.evaluate("asked")).toEqual([
+    { ...wanted, preview: true },
+    { ...wanted, preview: false },
+  ]);
+});

@@ -6,6 +6,8 @@ export interface FakeLink {
   carrier: boolean;
   mtu: number;
   addresses: string[];
+  /** Whether its addresses come from another machine. */
+  isLeased?: boolean;
   /** Whether a program serves it, and not the kernel. */
   userspace: boolean;
   device: FakeDevice | null;
@@ -25,13 +27,16 @@ export function newLink(link: Partial<FakeLink>): FakeLink {
 
 /** `ip -j address show`, of one interface. */
 export function addressJson([ifname, link]: [string, FakeLink]): unknown {
-  const { up, carrier, mtu, addresses, device } = link;
+  const { up, carrier, mtu, addresses, isLeased, device } = link;
   const info = addresses.map((address) => address.split("/"));
   return {
     ifname,
     mtu,
     link_type: ifname === "lo" ? "loopback" : device === null ? "ether" : "none",
     flags: up ? ["UP", carrier ? "LOWER_UP" : "NO-CARRIER"] : [],
-    addr_info: info.map(([local, prefixlen]) => ({ local, prefixlen: Number(prefixlen) })),
+    addr_info: info.map(([local, prefixlen]) => ({
+      ...{ local, prefixlen: Number(prefixlen) },
+      ...(isLeased ? { dynamic: true } : {}),
+    })),
   };
 }

@@ -128,6 +128,7 @@ export const QUESTIONS = [
     "page",
     "accounts/mullvad",
     "owner/claim",
+    "owner/ports",
   ],
 ].map((path) => `/api/${path}`);
 

@@ -3,7 +3,9 @@ import type { Settings } from "../../src/base/settings.ts";
 import { claimRoutes } from "../../src/http/claim.ts";
 import type { Domain } from "../../src/http/domain.ts";
 import { followMessages } from "../../src/http/messages.ts";
+import { UPLINK_FILE } from "../../src/network/ports.ts";
 import { cidr, ip } from "../fake/address.ts";
+import { newLink } from "../fake/link.ts";
 import { slow } from "../fast.ts";
 import { bearing, SecureHome, TIMEOUT_MS } from "./secure-home.ts";
 
@@ -174,6 +176,43 @@ test("an owner who is removed while root's commands are tried changes nothing an
   ] as const)
     expect((await send(method, path, body, await owner())).status).toBe(403);
   expect(done).toEqual([]);
+});
+
+test("an owner gives the ports of a flashed gateway other roles; a preview begins nothing, and nobody else reads them", async () => {
+  const token = await owner();
+  const { host, parts } = secure.home;
+  const asked: unknown[] = [];
+  parts.rootCommands.assignPorts = async (roles) => void asked.push(roles);
+  const path = "/api/owner/ports";
+  const wanted = { uplink: "eth0", lan: ["eth1"] };
+  const elsewhere = await send("PUT", path, wanted, token);
+  expect([elsewhere.status, elsewhere.json.error]).toEqual([
+    500,
+    "only a flashed gateway has such ports; type: sudo portcullis setup --lan … --uplink …; nothing was changed",
+  ]);
+  host.files.set(UPLINK_FILE, "");
+  for (const name of ["eth0", "eth1"]) host.links.set(name, newLink({ up: true }));
+  const change = { after: { ...wanted, dhcp: true }, cut: true };
+  for (const sent of [{ ...wanted, preview: true }, wanted]) {
+    expect(asked).toEqual([]);
+    const { status, json } = await send("PUT", path, sent, token);
+    expect({ status, json }).toMatchObject({ status: 200, json: change });
+  }
+  expect(asked).toEqual([{ uplink: "eth0", lans: ["eth1"] }]);
+  expect((await send("GET", path, undefined, token)).json).toMatchObject({
+    ports: [
+      { name: "eth0", plugged: true },
+      { name: "eth1", plugged: true },
+    ],
+  });
+  const phone = (await parts.tokens.add("phone", false)).token;
+  for (const other of [undefined, phone])
+    for (const method of ["GET", "PUT"])
+      expect([401, 403]).toContain((await send(method, path, wanted, other)).status);
+  expect(asked).toHaveLength(1);
+  expect((await secure.alerts()).filter((each) => each.includes("uplink"))).toEqual([
+    "The settings uplink, lan were changed by the token laptop; the service restarts with them.",
+  ]);
 });
 
 test("a program that is not installed leaves the machine alone", async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from "bun:test";
-import { type AskedPort, portsIn, rolesFor } from "../../src/network/ports.ts";
+import { type AskedPort, freeNetworks, portsIn, rolesFor } from "../../src/network/ports.ts";
+import { cidr } from "../fake/address.ts";
 
 /** `r` is a port at which a router answers, `d` one with something else, `-` one with nothing; in order from eth0. */
 function ports(text: string): AskedPort[] {
@@ -43,4 +44,13 @@ test("the ports are the network cards of the image, in order, and not more than 
   ]);
   const many = Array.from({ length: 30 }, (_, number) => link(`eth${number}`));
   expect(portsIn({ addresses: many })).toHaveLength(8);
+});
+
+test("a LAN gets a network that overlaps none of the others, or none if all are taken", () => {
+  expect(freeNetworks(2, [cidr("192.168.73.1/24"), cidr("192.168.75.9/30")])).toEqual([
+    cidr("192.168.74.1/24"),
+    cidr("192.168.76.1/24"),
+  ]);
+  expect(freeNetworks(1, [cidr("192.168.0.1/16")])).toEqual([cidr("172.28.73.1/24")]);
+  expect(freeNetworks(1, [cidr("192.168.0.1/16"), cidr("172.16.0.1/12")])).toEqual([]);
 });

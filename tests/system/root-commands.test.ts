@@ -141,3 +141,13 @@ test("the access point ends with the service, at the latest when nobody can clai
     "systemctl stop portcullis-access-point.service",
   ]);
 });
+
+test("whatever ends a change of the ports, what puts their former roles back runs after it", async () => {
+  const { commands, root } = machine();
+  await root.assignPorts({ uplink: "eth0", lans: ["eth1", "eth2"] });
+  await root.restorePorts();
+  expect(commands).toEqual([
+    `${UNIT} --no-block --property=UMask=0077 --property=ExecStopPost=/usr/bin/portcullis restore-ports --property=TimeoutStopSec=10min -- /usr/bin/portcullis assign-ports eth0 eth1 eth2`,
+    `${UNIT} --no-block --property=UMask=0077 -- /usr/bin/portcullis restore-ports`,
+  ]);
+});

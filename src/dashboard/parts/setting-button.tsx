@@ -7,6 +7,10 @@ interface SettingButtonProps extends Pick<ButtonProps, "ask" | "kind" | "childre
   set: OwnerSettings;
 }
 
+export const RESTARTS = say(
+  "The gateway restarts with it now; tunnels and the kill switch stay as they are.",
+);
+
 /** An owner's button for a setting with which the service restarts. */
 export function SettingButton({ set, ...props }: SettingButtonProps) {
   return (
@@ -15,7 +19,7 @@ export function SettingButton({ set, ...props }: SettingButtonProps) {
       doing={say("Checking…")}
       work={async () => {
         await change("PUT", "owner/settings", set);
-        return say("The gateway restarts with it now; tunnels and the kill switch stay as they are.");
+        return RESTARTS;
       }}
     />
   );

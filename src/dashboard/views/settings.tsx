@@ -14,6 +14,7 @@ import { LanguageChoice } from "./settings/language-choice.tsx";
 import { Line } from "./settings/line.tsx";
 import { Notifications } from "./settings/notifications.tsx";
 import { Owner } from "./settings/owner.tsx";
+import { Ports } from "./settings/ports.tsx";
 import { Quality } from "./settings/quality.tsx";
 import { Restore } from "./settings/restore.tsx";
 import { SentLanguage } from "./settings/sent-language.tsx";
@@ -54,6 +55,7 @@ export function Settings() {
       <Group id="home">
         <Forwards />
         {value && <Addresses of={value} />}
+        {isSecure && <Ports />}
         {value && <Clock zone={value.time_zone} />}
       </Group>
       <Group id="messages">

@@ -188,6 +188,83 @@ test(
   PATIENCE_MS,
 );
 
+test(
+  "an owner's change that gives the uplink no address goes back by itself, as one does whose power is cut; one that works stays, and nothing leaves",
+  async () => {
+    const [{ cables, lan, uplink }] = ORDERS;
+    const [one, two] = [
+      { uplink, lan: [uplink] },
+      { uplink, lan: [lan] },
+    ];
+    const crossed = { uplink: lan, lan: [uplink] };
+    await guest.powerOff();
+    owner.token = "";
+    await guest.wire(...cables);
+    const sniffer = await lab.sniff();
+    await firstStart();
+    await leased();
+    await claimable();
+    await claimIt();
+    await protect();
+    const before = await roles();
+    const preview = await ask("PUT", "owner/ports", { ...crossed, preview: true });
+    expect(preview).toMatchObject({ before: { ...two, dhcp: true }, after: { ...crossed, dhcp: true } });
+    expect(await ask("GET", "owner/ports")).toMatchObject({ ...two, changing: false, failed: null });
+    const begin = async () => {
+      expect(await ask("PUT", "owner/ports", crossed)).toEqual({ ...preview });
+      await guest.until("a change", async () => !guest.has(networkOf(lan)));
+      return guest.age;
+    };
+    const begun = await begin();
+    await guest.until("the former roles", async () => isSettled());
+    note("a change without an address at the uplink, until it is back", seconds(guest.age - begun));
+    await protectedAgain();
+    expect(await ask("GET", "owner/ports")).toMatchObject({
+      ...{ ...two, dhcp: true, changing: false, failed: `an address for ${lan} did not come` },
+    });
+    expect(await roles()).toEqual(before);
+    await begin();
+    await guest.powerOff();
+    guest.powerOn(undefined, EAGER);
+    await protectedAgain();
+    expect([await roles(), isSettled()]).toEqual([before, true]);
+    expect(await ask("PUT", "owner/ports", one)).toMatchObject({ after: { ...one, dhcp: false } });
+    [guest.address, guest.seat] = [UPLINK.gateway4, `${lab.sandbox.id}-home`];
+    await known(one);
+    // The settings and the kill switch have the new roles by then.
+    await ask("PUT", "owner/ports", two);
+    await guest.until("the DHCP server", async () => guest.has("/etc/portcullis-dhcp.conf"), 20);
+    expect(isSettled()).toBe(false);
+    await guest.powerOff();
+    guest.powerOn(undefined, EAGER);
+    await known(one);
+    await ask("PUT", "owner/ports", two);
+    await guest.until("a change", async () => guest.has(networkOf(lan)));
+    await guest.until("its end", async () => isSettled());
+    await leased();
+    await protectedAgain();
+    expect(await roles()).toEqual(before);
+    const { leaks } = await sniffer.stop();
+    expect(leaks.filter((leak) => !OF_LAN.test(leak))).toEqual([]);
+  },
+  PATIENCE_MS,
+);
+
+const networkOf = (port: string) => `/etc/systemd/network/lan-${port}.network`;
+
+/** Whether no change of the roles is half done. */
+function isSettled(): boolean {
+  return guest.has("/etc/portcullis/setup-version") && !guest.has("/etc/portcullis/ports-before");
+}
+
+/** Returns once the page says that the ports have these roles. */
+async function known(wanted: { uplink: string; lan: string[] }): Promise<void> {
+  await guest.until("other roles", async () => {
+    const { uplink, lan, changing } = await ask("GET", "owner/ports").catch(() => ({}));
+    return changing === false && Bun.deepEquals({ uplink, lan }, wanted);
+  });
+}
+
 /** The finder changes roles 40 s after it has seen why, and looks every 10 s. */
 const WOULD_CHANGE_MS = 75_000;
 
