@@ -4,6 +4,7 @@ import { lansWith } from "../../src/dashboard/ports.ts";
 test.each([
   ["eth0", ["eth0"], ["eth1,eth2", "eth0"]],
   ["eth0", ["eth1"], ["eth1", "eth1,eth2", "eth0"]],
+  ["eth1", ["eth0"], ["eth0", "eth0,eth2", "eth1"]],
   ["eth0", ["eth1", "eth2"], ["eth1,eth2", "eth0"]],
   // The present LAN cannot stay.
   ["eth1", ["eth1"], ["eth0,eth2", "eth1"]],
