@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { getPriority, tmpdir } from "node:os";
 import { join } from "node:path";
 import { slow } from "../fast.ts";
 import type { Job } from "../rig/suite/job.ts";
@@ -35,6 +35,21 @@ test("of the heavy jobs one runs at a time, and others run meanwhile", async () 
     ["one", 0],
     ["two", 0],
   ]);
+});
+
+test("what runs in the background is nice to the others, and is not any more once they have ended", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "portcullis-suite-"));
+  const own = getPriority();
+  const behind = job(
+    "behind",
+    `nice; touch ${folder}/begun; until test "$(nice)" = ${own}; do sleep 0.01; done`,
+  );
+  const front = job("front", `until test -e ${folder}/begun; do sleep 0.01; done`);
+  const results = await runAll([{ ...behind, isBackground: true }, front], () => {});
+  rmSync(folder, { recursive: true });
+  const isRoot = process.getuid?.() === 0;
+  const { output } = results.find(({ job: { title } }) => title === "behind") ?? {};
+  expect(output).toBe(`${isRoot ? Math.min(19, own + 5) : own}\n`);
 });
 
 test("what a job prints is kept, errors included", async () => {

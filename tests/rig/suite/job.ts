@@ -1,3 +1,5 @@
+import { getPriority } from "node:os";
+
 /** One program of the suite: a check, or a `bun test` of some files. */
 export interface Job {
   readonly title: string;
@@ -10,6 +12,8 @@ export interface Job {
   readonly isShown?: boolean;
   /** Whether it sends so much that it needs most of two processors. */
   readonly isHeavy?: boolean;
+  /** Whether it only takes what labs leave of the processors, all the time. */
+  readonly isBackground?: boolean;
   /** A program of a Debian package. Where packages may be missing, the job is left out without it. */
   readonly needs?: string;
   /** After so long it is ended, and has failed; without it, it may take as long as it does. */
@@ -28,12 +32,13 @@ export interface Result {
 
 const running = new Set<Bun.Subprocess>();
 
-/** Runs it in a process group of its own, so that `endAll` also ends what it has started. */
-export async function run(job: Job): Promise<Result> {
+/** Runs it in a process group of its own, so that `endAll` also ends what it has started; the nicer, the less it takes. */
+export async function run(job: Job, niceness = 0): Promise<Result> {
   if (process.env.PORTCULLIS_TEST_MISSING && job.needs !== undefined && Bun.which(job.needs) === null)
     return { job, output: "", passed: 0, failed: 0, skipped: 1, seconds: 0 };
   const began = performance.now();
-  const child = Bun.spawn(["sh", "-c", 'exec "$@" 2>&1', "sh", ...job.argv], {
+  const script = niceness > 0 ? `exec nice -n ${niceness} "$@" 2>&1` : 'exec "$@" 2>&1';
+  const child = Bun.spawn(["sh", "-c", script, "sh", ...job.argv], {
     env: { ...process.env, ...job.environment },
     stdin: "ignore",
     stdout: "pipe",
@@ -72,6 +77,11 @@ function outputOf(stream: ReadableStream<Uint8Array>, isShown: boolean) {
 /** Ends all that runs. */
 export function endAll(): void {
   for (const child of running) end(child, "SIGTERM");
+}
+
+/** Nothing that runs is nicer than the suite any more: on a machine that others keep busy it would take no end. */
+export function hasten(): void {
+  for (const { pid } of running) Bun.spawnSync(["renice", "-n", `${getPriority()}`, "-g", `${pid}`]);
 }
 
 /** With all that it has started and that has not left its process group. */

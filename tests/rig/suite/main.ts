@@ -5,6 +5,7 @@ import { LinuxHost } from "../../../src/system/linux.ts";
 import { BUILD, binaryChecks, sourceChecks } from "./checks.ts";
 import { endAll, type Job, type Result, run } from "./job.ts";
 import { hasFoundLeak } from "./leak.ts";
+import { failedFiles, repetitionOf, withRepeated } from "./repetition.ts";
 import { runAll } from "./schedule.ts";
 import {
   chosenTests,
@@ -23,6 +24,10 @@ import {
 const MAX_SLOWEST = 10;
 /** Of more than a hundred files. If more fails, it is no busy machine. */
 const MAX_REPEATED = 8;
+
+/** The name of a file about which nothing is left to say. */
+const EMPTY_SECTION =
+  /^tests\/\S+\.test\.ts:\n+(?=tests\/\S+\.test\.ts:\n|\d+ tests? failed:\n| *\d+ pass\n)/gm;
 
 const args = process.argv.slice(2);
 const isFast = args.join(" ") === "--fast";
@@ -67,9 +72,9 @@ async function everything(): Promise<Result[]> {
     filesOf(part).filter((file) => !omitted.includes(file)),
   );
   if (isLong) return [build, ...(await again(await runAll(tests, tell)))];
-  const checks = [...sourceChecks(false), ...binaryChecks()];
-  // Checks use the processor while the first labs wait.
-  return [build, ...(await again(await runAll([...tests.slice(0, 4), ...checks, ...tests.slice(4)], tell)))];
+  const checks = [...sourceChecks(false), ...binaryChecks()].map((job) => ({ ...job, isBackground: true }));
+  // Of what runs in the background, the quick tests take longest.
+  return [build, ...(await again(await runAll([...tests.slice(0, 1), ...checks, ...tests.slice(1)], tell)))];
 }
 
 /**
@@ -78,15 +83,17 @@ async function everything(): Promise<Result[]> {
  */
 async function again(all: readonly Result[]): Promise<Result[]> {
   const failures = all.filter(({ failed, job }) => failed > 0 && job.isTest);
-  if (failures.length > MAX_REPEATED) return [...all];
+  const files = failures.reduce((sum, each) => sum + Math.max(1, failedFiles(each).size), 0);
+  if (files > MAX_REPEATED) return [...all];
   const repeated = new Map<Job, Result>();
-  for (const { job, output } of failures) {
-    if (hasFoundLeak(output)) continue;
-    console.log(withoutPassed(output));
+  for (const first of failures) {
+    if (hasFoundLeak(first.output)) continue;
+    console.log(withoutPassed(first.output));
+    const job = repetitionOf(first);
     console.log(`Again by itself: ${job.title}`);
-    const result = await run(job);
-    tell(result);
-    repeated.set(job, result);
+    const second = await run(job);
+    tell(second);
+    repeated.set(first.job, withRepeated(first, second));
   }
   return all.map((result) => repeated.get(result.job) ?? result);
 }
@@ -132,8 +139,5 @@ function report(all: readonly Result[], uncounted: number): void {
 }
 
 function withoutPassed(output: string): string {
-  return output
-    .split("\n")
-    .filter((line) => !line.startsWith("(pass)"))
-    .join("\n");
+  return output.replaceAll(/^\(pass\) .*\n/gm, "").replaceAll(EMPTY_SECTION, "");
 }

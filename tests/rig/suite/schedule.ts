@@ -1,5 +1,5 @@
 import { cpus } from "node:os";
-import { type Job, type Result, run } from "./job.ts";
+import { hasten, type Job, type Result, run } from "./job.ts";
 
 /** At least so many run at once, because labs and browsers mostly wait; more take more work in all on busy processors. */
 const MIN_RUNNING = 3;
@@ -7,24 +7,46 @@ const MIN_RUNNING = 3;
 const MAX_RUNNING = 6;
 /** More than the minimum start only while this part of the processors has nothing to do. */
 const IDLE_ENOUGH = 0.3;
+/** Of those in the background so many run at once, so that the processors are never without work. */
+const IN_BACKGROUND = 2;
+/** A lab takes three times as much; with less, tests in the background are late. Only root takes it back, and has labs. */
+const NICENESS = process.getuid?.() === 0 ? 5 : 0;
 /** How often that is measured. It is also the least time between two starts, because a new job is not yet busy. */
 const LOOK_MS = 1_000;
 
 /**
- * Runs the jobs in their order, as many at once as the processors have time for, and tells each result. Tests of a busy
- * machine are slow, so more jobs at once would not end sooner. Of the heavy ones only one runs at a time: two lose packets
- * because nobody has time for them.
+ * Runs the jobs in their order, as many at once as the processors have time for, and tells each result; those in the
+ * background beside them. Tests of a busy machine are slow, so more jobs at once would not end sooner. Of the heavy ones
+ * only one runs at a time: two lose packets because nobody has time for them.
  */
 export async function runAll(jobs: readonly Job[], tell: (result: Result) => void): Promise<Result[]> {
   const results: Result[] = [];
+  const play = async (job: Job, niceness?: number) => {
+    const result = await run(job, niceness);
+    results.push(result);
+    tell(result);
+  };
+  let niceness = NICENESS;
+  const behind = jobs.filter(({ isBackground }) => isBackground);
+  const worker = async () => {
+    for (let job = behind.shift(); job !== undefined; job = behind.shift()) await play(job, niceness);
+  };
+  const background = Promise.all(Array.from({ length: IN_BACKGROUND }, worker));
+  await inTurns(
+    jobs.filter(({ isBackground }) => !isBackground),
+    play,
+  );
+  niceness = 0;
+  hasten();
+  await background;
+  return results;
+}
+
+async function inTurns(jobs: readonly Job[], play: (job: Job) => Promise<void>): Promise<void> {
   const waiting = [...jobs];
   const running = new Map<Promise<void>, Job>();
   const start = (job: Job) => {
-    const ended: Promise<void> = run(job).then((result) => {
-      running.delete(ended);
-      results.push(result);
-      tell(result);
-    });
+    const ended: Promise<void> = play(job).then(() => void running.delete(ended));
     running.set(ended, job);
   };
   let before = processors();
@@ -45,14 +67,13 @@ export async function runAll(jobs: readonly Job[], tell: (result: Result) => voi
     else start(job);
   }
   await Promise.all(running.keys());
-  return results;
 }
 
-/** What the processors have done since the machine started, in milliseconds. */
+/** What the processors have done since the machine started, in milliseconds. What is nice gives way, so it counts as idle. */
 function processors(): { at: number; idle: number; all: number } {
   let [idle, all] = [0, 0];
   for (const { times } of cpus()) {
-    idle += times.idle;
+    idle += times.idle + times.nice;
     all += times.user + times.nice + times.sys + times.idle + times.irq;
   }
   return { at: performance.now(), idle, all };

@@ -5,9 +5,6 @@ import { type Job, run } from "./job.ts";
 const OPTIONS = ["--timeout", "180000"];
 /** Twice what the longest file takes on a busy machine. It ends one that hangs outside its tests. */
 const MAX_FILE_MS = 45 * 60_000;
-/** Quick tests that share a process. */
-const BATCH = 20;
-
 /** They start the program, labs or a browser; each file has a process of its own. */
 const PROGRAMS = /^\.\/tests\/(lab|binary|cli|dashboard)\//;
 const LABS = /^\.\/tests\/lab\//;
@@ -27,7 +24,7 @@ const HEAVY = new Set(
   ]),
 );
 
-/** It has both processors busy for a minute, so it does not come last. */
+/** It has both processors busy for a minute. */
 const PROOF = "./tests/prove/proof.test.ts";
 
 function namesOf(folder: string, names: readonly string[]): string[] {
@@ -86,18 +83,20 @@ export function fastFiles(): string[] {
 
 /** Of the quick tests, which wait for half of their time. */
 const FAST_PROCESSES = 6;
+/** Beside those that are slow, which wait less, and beside labs. */
+const QUICK_PROCESSES = 3;
 
-/** What `--fast` runs: files share a process, because most of their time is the start of one. */
+/** What `--fast` runs. */
 export function fastTests(): Job {
   return {
-    ...testsOf(fastFiles(), `--parallel=${FAST_PROCESSES}`, "--no-isolate", "--only-failures"),
+    ...sharing(fastFiles(), FAST_PROCESSES),
     environment: { PORTCULLIS_TEST_FAST: "1" },
   };
 }
 
 /**
- * The labs that take longest first, then labs and programs in turns, because labs mostly wait; the quick tests fill the end.
- * Of `--long`, no test is quick: each file that needs no program takes a processor for minutes.
+ * The labs that take longest first, then labs and programs in turns, because labs mostly wait; the quick tests and the proof
+ * take what these leave. Of `--long`, no test is quick: each file that needs no program takes a processor for minutes.
  */
 export function testJobs(part: Part, files: readonly string[]): Job[] {
   const first = FIRST.filter((file) => files.includes(file));
@@ -105,19 +104,29 @@ export function testJobs(part: Part, files: readonly string[]): Job[] {
   const isQuick = (file: string) => part === "suite" && !PROGRAMS.test(file);
   const programs = files.filter((file) => !LABS.test(file) && !isQuick(file));
   const quick = files.filter((file) => isQuick(file) && file !== PROOF);
-  const batches = Array.from({ length: Math.ceil(quick.length / BATCH) }, (_, at) =>
-    quick.slice(at * BATCH, (at + 1) * BATCH),
-  );
   const turns = Math.max(labs.length, programs.length);
   const mixed = Array.from({ length: turns }, (_, at) => [labs[at], programs[at]])
     .flat()
     .filter((file) => file !== undefined);
-  const jobs = [
+  const jobs: Job[] = [
+    ...(quick.length > 0 ? [{ ...sharing(quick, QUICK_PROCESSES), isBackground: true }] : []),
     ...[...first, ...mixed].map((file) => ({ ...testsOf([file]), isHeavy: HEAVY.has(file) })),
-    ...(files.includes(PROOF) && isQuick(PROOF) ? [testsOf([PROOF])] : []),
-    ...batches.map((batch) => testsOf(batch)),
+    ...(files.includes(PROOF) && isQuick(PROOF) ? [{ ...testsOf([PROOF]), isBackground: true }] : []),
   ];
   return jobs.map((job) => ({ ...job, environment: ENVIRONMENT[part], maxMs: MAX_FILE_MS }));
+}
+
+/** Files that share processes, because most of their time is the start of one. */
+function sharing(files: readonly string[], processes: number): Job {
+  return {
+    ...testsOf(files, `--parallel=${processes}`, "--no-isolate"),
+    title: `the quick tests of ${files.length} files`,
+  };
+}
+
+/** The same tests, of these files only. */
+export function only(files: readonly string[], job: Job): Job {
+  return { ...job, ...testsOf(files) };
 }
 
 /** `bun test` with arguments of the caller's. */
