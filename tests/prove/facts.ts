@@ -11,10 +11,11 @@ export function simplified(conditions: readonly Term[]): readonly Term[] {
     for (const each of rest) learn(each, facts, units);
     const done = new Map<Term, Term>();
     const next = rest.flatMap((each) => (units.has(each) ? [] : partsOf(withFacts(each, facts, done))));
-    const left = [...new Set(next)].filter((each) => each !== TRUE);
-    if (left.includes(FALSE)) return [FALSE];
-    if (left.every((each) => rest.includes(each))) return [...units, ...left];
-    rest = left;
+    const left = new Set(next);
+    if (left.has(FALSE)) return [FALSE];
+    left.delete(TRUE);
+    if (left.isSubsetOf(new Set(rest))) return [...units, ...left];
+    rest = [...left];
   }
 }
 

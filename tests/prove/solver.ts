@@ -116,9 +116,9 @@ function usesIn(conditions: readonly Term[]): Map<Term, number> {
   const uses = new Map<Term, number>();
   const waiting = [...conditions];
   for (let next = waiting.at(-1); next !== undefined; next = waiting.at(-1)) {
-    const missing = next.args.filter((part) => !uses.has(part));
-    waiting.push(...missing);
-    if (missing.length > 0) continue;
+    const before = waiting.length;
+    for (const part of next.args) if (!uses.has(part)) waiting.push(part);
+    if (waiting.length > before) continue;
     waiting.pop();
     if (uses.has(next)) continue;
     uses.set(next, 0);

@@ -16,7 +16,9 @@ export interface Term {
 /** What the model does not know: the proof fails until somebody has said what it means. */
 export class Unknown extends Error {}
 
-const known = new Map<number, readonly Term[]>();
+const known = new Map<number, Term[]>();
+/** Of each term that has one so far, by its id. */
+const opposites: Term[] = [];
 /** The numbers of operators, and of terms without parts. */
 const starts = new Map<string, number>();
 let count = 0;
@@ -25,6 +27,7 @@ let unknowns = { walk: "", rule: "", made: new Map<string, number>() };
 
 export const TRUE = term("true", [], 0, 1n);
 export const FALSE = term("false", [], 0, 0n);
+areOpposite(TRUE, FALSE);
 
 export function both(...terms: readonly Term[]): Term {
   return joined("and", terms, TRUE, FALSE);
@@ -35,10 +38,13 @@ export function either(...terms: readonly Term[]): Term {
 }
 
 export function no(one: Term): Term {
-  if (one === TRUE) return FALSE;
-  if (one === FALSE) return TRUE;
-  const [inner] = one.args;
-  return one.op === "not" && inner !== undefined ? inner : term("not", [one], 0);
+  return opposites[one.id] ?? areOpposite(one, term("not", [one], 0));
+}
+
+function areOpposite(one: Term, other: Term): Term {
+  opposites[one.id] = other;
+  opposites[other.id] = one;
+  return other;
 }
 
 export function implies(one: Term, other: Term): Term {
@@ -102,8 +108,8 @@ export function same(one: Term, other: Term | bigint | number): Term {
 /** The same term of other parts. */
 export function rebuilt(one: Term, change: (part: Term) => Term): Term {
   if (one.args.length === 0) return one;
-  const parts = one.args.map(change);
-  if (parts.every((part, at) => part === one.args[at])) return one;
+  const parts = changed(one.args, change);
+  if (parts === one.args) return one;
   const [first = one, second = one, third = one] = parts;
   switch (one.op) {
     case "and":
@@ -125,6 +131,17 @@ export function rebuilt(one: Term, change: (part: Term) => Term): Term {
   }
   const [, high = "", low = ""] = /extract (\d+) (\d+)/.exec(one.op) ?? [];
   return slice(first, Number(high), Number(low));
+}
+
+/** The same list if none of them changes. */
+function changed(terms: readonly Term[], change: (part: Term) => Term): readonly Term[] {
+  let parts: Term[] | null = null;
+  for (const [at, each] of terms.entries()) {
+    const part = change(each);
+    if (parts === null && part !== each) parts = terms.slice(0, at);
+    parts?.push(part);
+  }
+  return parts ?? terms;
 }
 
 export function atMost(one: Term, most: bigint | number): Term {
@@ -192,25 +209,34 @@ function folded(op: string, one: Term, other: Term, width: number): Term {
 function joined(op: "and" | "or", terms: readonly Term[], neutral: Term, final: Term): Term {
   const kept = new Set<Term>();
   for (const each of terms) {
-    if (each === final || kept.has(no(each))) return final;
-    if (each !== neutral) kept.add(each);
+    if (each === neutral) continue;
+    const opposite = opposites[each.id];
+    if (each === final || (opposite !== undefined && kept.has(opposite))) return final;
+    kept.add(each);
   }
   const [only = neutral] = kept;
   return kept.size < 2 ? only : term(op, [...kept], 0);
 }
 
-/** The same term is the same object. Most time of a proof is spent here, so keys are numbers. */
+/** The same term is the same object. Most time of a proof is spent here, so keys are numbers and nothing is copied. */
 function term(op: string, args: readonly Term[], width: number, value: bigint | null = null): Term {
   const hash = hashOf(op, args, width, value);
-  const alike = known.get(hash) ?? [];
-  for (const each of alike) {
-    if (each.op !== op || each.width !== width || each.value !== value) continue;
-    if (each.args.length === args.length && args.every((arg, at) => arg === each.args[at])) return each;
-  }
+  const alike = known.get(hash);
+  if (alike !== undefined)
+    for (const each of alike)
+      if (each.op === op && each.width === width && each.value === value && areSame(each.args, args))
+        return each;
   const isKnown = value !== null || (op === "ite" && args.slice(1).every((each) => each.isKnown));
   const one = { id: count++, op, args, width, value, isKnown };
-  known.set(hash, [...alike, one]);
+  if (alike === undefined) known.set(hash, [one]);
+  else alike.push(one);
   return one;
+}
+
+function areSame(some: readonly Term[], others: readonly Term[]): boolean {
+  if (some.length !== others.length) return false;
+  for (let at = 0; at < some.length; at++) if (some[at] !== others[at]) return false;
+  return true;
 }
 
 function hashOf(op: string, args: readonly Term[], width: number, value: bigint | null): number {
