@@ -9,7 +9,7 @@ const CACHE = "node_modules/.cache";
 /** Format, lint, types and unused code. */
 export function sourceChecks(isFast: boolean): Job[] {
   const types = (cache: string, ...options: string[]) =>
-    tool("tsc", "--noEmit", ...options, ...(isFast ? quickTypes(cache) : []));
+    tool("tsc", "--noEmit", ...ONE_CHECKER, ...options, ...(isFast ? known(cache) : []));
   const lint = tool("biome", "check", "--error-on-warnings");
   return [
     check("types (tsc)", ...types("portcullis")),
@@ -22,9 +22,11 @@ export function sourceChecks(isFast: boolean): Job[] {
   ];
 }
 
-/** With one checker, because several would each find out the same types, and the tests beside them use the processors. */
-function quickTypes(cache: string): string[] {
-  return ["--incremental", "--tsBuildInfoFile", `${CACHE}/${cache}.tsbuildinfo`, "--checkers", "1"];
+/** Several would each find out the same types, and the tests beside them use the processors. */
+const ONE_CHECKER = ["--checkers", "1"];
+
+function known(cache: string): string[] {
+  return ["--incremental", "--tsBuildInfoFile", `${CACHE}/${cache}.tsbuildinfo`];
 }
 
 /**
