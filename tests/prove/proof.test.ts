@@ -139,11 +139,12 @@ slow.describe.skipIf(isMissing)("a mistake is sorted", () => {
   });
 });
 
-slow.test("the model knows every rule of every golden ruleset", () => {
-  for (const [name, policy] of Object.entries(POLICIES)) {
+slow.test("the model knows every rule of the golden rulesets that the suite does not prove", () => {
+  const { bare: _, mesh, ...others } = POLICIES;
+  for (const [name, policy] of Object.entries(isMissing ? { mesh, ...others } : { mesh })) {
     const state = stateOf(name, policy);
-    expect(questionsOf(state, "the firewall alone").length + (name === "bare" ? 1 : 0)).toBeGreaterThan(0);
-    expect(questionsOf(state, "routing alone").length + (name === "bare" ? 1 : 0)).toBeGreaterThan(0);
+    expect(questionsOf(state, "the firewall alone").length).toBeGreaterThan(0);
+    expect(questionsOf(state, "routing alone").length).toBeGreaterThan(0);
   }
 });
 
