@@ -155,8 +155,12 @@ export function withScheduled(
 export function undoneIn(decisions: Decisions, before: Decisions, after: Decisions): Decisions {
   const columns = FIELD_KEYS.map((key) => {
     const [former, given] = [before[key], after[key]] as [Column<unknown>, Column<unknown>];
-    const undo = (column: Column<unknown>, id: LimitId) =>
-      Bun.deepEquals(oneOf(column, id), oneOf(given, id)) ? withOne(column, id, oneOf(former, id)) : column;
+    const undo = (column: Column<unknown>, id: LimitId) => {
+      const [had, got, has] = [oneOf(former, id), oneOf(given, id), oneOf(column, id)];
+      if (Bun.deepEquals(has, got)) return withOne(column, id, had);
+      // What a schedule has given over it since stays, and what comes after that is as it was.
+      return Bun.deepEquals(has.own, got.own) ? withOne(column, id, { ...has, own: had.own }) : column;
+    };
     return [key, changedIn(former, given).reduce(undo, decisions[key] as Column<unknown>)] as const;
   });
   return { ...decisions, ...Object.fromEntries(columns), networks: undoneNetworks(decisions, before, after) };

@@ -865,6 +865,28 @@ describe("an exit by schedule", () => {
     again.stopping.abort();
   });
 
+  test("that comes while the kernel is to refuse a person's change leaves nothing of that, and stays", async () => {
+    world.devices.lanIs([LAN0], "up0");
+    await world.devices.assign(TV, { exit: "main" });
+    const held = Promise.withResolvers<void>();
+    world.host.holds = (command) => (command.startsWith("nft") ? held.promise : null);
+    world.host.fails = (number) => (world.host.commands[number - 1]?.startsWith("nft") ? "before" : null);
+    const given = world.devices.assign(TV, { exit: "amsterdam", rate: { down: 1, up: 1 } });
+    given.catch(() => {});
+    const scheduled = world.devices.byTime.exit.schedule(TV, "blocked");
+    await Bun.sleep(0);
+    held.resolve();
+    await expect(given).rejects.toMatchObject({ code: "kernel_refused" });
+    await scheduled;
+    expect([await exitOf(), world.store.devices()]).toEqual([
+      "blocked",
+      [{ id: TV, name: null, exit: "main" }],
+    ]);
+    await world.devices.byTime.exit.schedule(TV, undefined);
+    expect(await exitOf()).toBe("main");
+    expect(world.parts.at(-1)?.devices).toEqual([{ id: TV, exit: { to: "tunnel", name: "main" } }]);
+  });
+
   test("ends as soon as a person gives the device an exit, even the default one, and not with a name", async () => {
     await world.devices.byTime.exit.schedule(TV, "blocked");
     await world.devices.assign(TV, { name: "TV" });
