@@ -193,17 +193,21 @@ export const DIRECT_SCENARIOS: readonly Scenario[] = [
       await stage.served();
     },
   ),
-  ofDirect("the operator turns the kill switch off, and on again", async (stage) => {
-    // Where a layer is missing, turning off the other one leaves nothing.
-    if (!stage.isWhole) return stage.observe();
-    // Without the kill switch, nothing is blocked.
-    await stage.devices.assign(2, "main");
-    for (const wanted of ["off", "on"]) {
-      assert.equal((await stage.gateway.operate("killswitch", wanted)).code, 0);
-      await stage.served();
-      await stage.sees(VPN.vpn1.v4);
-    }
-  }),
+  {
+    ...ofDirect("the operator turns the kill switch off, and on again", async (stage) => {
+      // Where a layer is missing, turning off the other one leaves nothing.
+      if (!stage.isWhole) return stage.observe();
+      // Without the kill switch, nothing is blocked.
+      await stage.devices.assign(2, "main");
+      for (const wanted of ["off", "on"]) {
+        assert.equal((await stage.gateway.operate("killswitch", wanted)).code, 0);
+        await stage.served();
+        await stage.sees(VPN.vpn1.v4);
+      }
+    }),
+    // Without it the kernel also answers what a server still sends to the port of a tunnel that is gone.
+    allowed: (leak) => /^192\.168\.(88\.2|77\.1) > 203\.0\.113\.1[12] ICMP type 3 code 3$/.test(leak),
+  },
   ...(["connected", "blocked"] as const).map(
     (from): Scenario => ({
       name: `DNS of the direct device to every resolver while main is ${from}`,
