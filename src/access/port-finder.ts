@@ -77,7 +77,10 @@ export class PortFinder {
     if (this.isChanging || (this.mayChange && this.isDue === true)) throw refused("root_busy");
   }
 
-  /** Looks until somebody has claimed the gateway, or nobody may any more. `look` has the network looked at again. */
+  /**
+   * Looks until somebody has claimed the gateway, or nobody may any more, and then only for changes that were cut off. `look`
+   * has the network looked at again.
+   */
   async watch(root: Root, look: () => Promise<unknown>, signal: AbortSignal): Promise<void> {
     const { host, log } = this.deps;
     while (!signal.aborted && this.present !== null && this.mayChange) {
@@ -88,8 +91,14 @@ export class PortFinder {
       });
       await host.sleep(wait, signal);
     }
-    await this.settle(root, signal);
-    if (!signal.aborted) await this.found(look);
+    while (!signal.aborted) {
+      await this.settle(root, signal);
+      if (signal.aborted) return;
+      await this.found(look);
+      if (!this.isFlashed) return;
+      // A change that ends without a restart of this service has failed, and so has what goes back from it.
+      await host.sleep(TRY_AGAIN_MS, signal);
+    }
   }
 
   /** Waits for a change of the roles, which has restarted this service, or goes back from one that a power cut has ended. */

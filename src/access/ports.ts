@@ -9,6 +9,7 @@ import {
   type PortRoles,
   portsIn,
   rolesFault,
+  takenIn,
   UPLINK_FILE,
 } from "../network/ports.ts";
 import type { Host } from "../system/host.ts";
@@ -18,12 +19,12 @@ import type { PortsChange, PortsRequest, ShownPorts, ShownRoles } from "./schema
 
 interface Deps {
   host: Host;
+  /** Whether devices of this network may use the page, as far as that was decided. */
+  hasPage: (link: string) => boolean;
   settings: Pick<Settings, "lan" | "uplink" | "dhcp" | "https">;
   /** Which `.local` follows. */
   hostname: string;
 }
-
-type Addresses = LanFacts["addresses"];
 
 const HTTPS_PORT = 443;
 
@@ -49,11 +50,11 @@ export class Ports {
     const reading = await readNetwork(this.deps.host);
     const roles = { uplink, lans: lan };
     const names = portsIn(reading).map(({ name }) => name);
-    const reason = rolesFault(roles, names);
-    if (reason !== null) throw refused("root_refused", { reason });
+    const reason = rolesFault(roles, names) ?? this.pageFault(lan);
+    if (reason !== null) throw refused("root_refused", { reason }, { code: "bad_request" });
     if (await arePortsChanging(this.deps.host)) throw refused("root_busy");
     const before = this.present(reading);
-    const own = ownWith(roles, ipv4In(reading.addresses));
+    const own = ownWith(roles, ipv4In(reading.addresses), this.deps.settings.lan);
     const after = { uplink, lan: [...lan], dhcp: !isOneCable(roles), pages: this.pages(own) };
     // Ports of a LAN get their networks anew.
     return { before, after, cut: after.dhcp || !Bun.deepEquals(before, after) };
@@ -61,6 +62,12 @@ export class Ports {
 
   private async isFlashed(): Promise<boolean> {
     return (await this.deps.host.read(UPLINK_FILE)) !== null;
+  }
+
+  /** Why nobody could change anything from these ports; null if somebody can. A new network has the page then. */
+  private pageFault(lan: readonly string[]): string | null {
+    if (lan.some((name) => this.deps.hasPage(name))) return null;
+    return `no device at ${lan.join(", ")} may use the page, so nobody could change anything from the LAN any more`;
   }
 
   private present({ addresses }: Reading): ShownRoles {
@@ -79,13 +86,14 @@ export class Ports {
 
 /**
  * The gateway's own addresses on the LAN. With one cable they come from the router, so that at another port they are not
- * known before.
+ * known before. The router's network is expected where the uplink will be.
  */
-function ownWith(roles: PortRoles, addresses: Addresses): Prefix[] {
-  const isOne = isOneCable(roles);
-  const found = addresses.filter((each) =>
-    isOne ? each.interface === roles.uplink && each.isLeased : !roles.lans.includes(each.interface),
-  );
-  const prefixes = found.map(({ prefix }) => prefix);
-  return isOne ? prefixes : freeNetworks(roles.lans.length, prefixes);
+function ownWith(
+  roles: PortRoles,
+  addresses: LanFacts["addresses"],
+  presentLan: readonly string[],
+): Prefix[] {
+  if (!isOneCable(roles)) return freeNetworks(roles.lans.length, takenIn(addresses, presentLan));
+  const found = addresses.filter((each) => each.interface === roles.uplink && each.isLeased);
+  return found.map(({ prefix }) => prefix);
 }

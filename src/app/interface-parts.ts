@@ -7,6 +7,7 @@ import { LANGUAGE } from "../base/language.ts";
 import { voiceIn } from "../base/voice.ts";
 import { Https } from "../certificates/https.ts";
 import { Checkup } from "../checks/checkup.ts";
+import { readNetworks } from "../devices/network-record.ts";
 import { exitResolvers } from "../dns/exit-resolvers.ts";
 import { MqttStatus } from "../mqtt/status.ts";
 import { Notifications } from "../notifications/notifications.ts";
@@ -40,7 +41,10 @@ export function interfacePartsOn(needs: Needs) {
     pairing,
     passphrases,
     rootCommands: new RootCommands(host, settings.stateDir),
-    ports: new Ports({ host, settings, hostname: hostname() }),
+    ports: new Ports({
+      ...{ host, settings, hostname: hostname() },
+      hasPage: (link) => readNetworks(store)?.get(link)?.page !== false,
+    }),
     https,
     overview,
     mqtt: new MqttStatus(settings, events),

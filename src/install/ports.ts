@@ -1,4 +1,6 @@
+import { existsSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { overlap } from "../base/address.ts";
 import { CommandError, messageOf } from "../base/errors.ts";
 import { DHCP_UNIT } from "../dhcp/files.ts";
 import { type LanFacts, lanFactsOf } from "../dhcp/lans.ts";
@@ -10,6 +12,7 @@ import {
   type PortRoles,
   portsIn,
   rolesFault,
+  takenIn,
   UPLINK_FILE,
 } from "../network/ports.ts";
 import { askOperator } from "../operator/operator.ts";
@@ -19,6 +22,7 @@ import { showAddresses } from "../system/ip.ts";
 import { LinuxHost } from "../system/linux.ts";
 import { assertAdministrator } from "../system/machine.ts";
 import { RootCommands } from "../system/root-commands.ts";
+import { arePortsChanging } from "../system/setup.ts";
 import { install } from "./install.ts";
 import { PATHS, SERVICE_UNIT } from "./paths.ts";
 import { lanFile, lanStep, uplinkStep } from "./port-files.ts";
@@ -48,6 +52,10 @@ export async function changePorts(roles: PortRoles): Promise<void> {
   while (await root.isChanging());
   const why = await host.read(PATHS.portsFailed);
   if (why !== null) throw unable(why.trim());
+  if (await arePortsChanging(host))
+    throw unable(
+      "the change was cut off, and the service goes back from it; why: journalctl -u portcullis-change",
+    );
   process.stdout.write(`The uplink is ${roles.uplink}, and the LAN ${roles.lans.join(", ")}.\n`);
 }
 
@@ -72,9 +80,16 @@ export async function assignPorts(roles: PortRoles): Promise<void> {
 /** Gives the ports their former roles if a change has failed or was cut off. */
 export async function restorePorts(): Promise<void> {
   assertAdministrator();
-  const before = beforeIn(PATHS.portsBefore);
+  await goBack(new LinuxHost(), PATHS);
+}
+
+/** The notes of a change are elsewhere in a test. */
+export async function goBack(
+  host: Host,
+  { portsBefore, portsFailed }: { portsBefore: string; portsFailed: string },
+): Promise<void> {
+  const before = beforeIn(portsBefore);
   if (before === null) return;
-  const host = new LinuxHost();
   const isOfNetwork = (path: string) => path.startsWith(`${dirname(UPLINK_FILE)}/`);
   const isNote = (path: string) => path === PATHS.version;
   // The kill switch comes first, and the LAN last: there is none for the service until all is as it was.
@@ -85,27 +100,47 @@ export async function restorePorts(): Promise<void> {
   const names = portsIn({ addresses: await showAddresses(host) }).map(({ name }) => name);
   const lans = names.filter((name) => before[lanFile(name)] != null);
   await once(host, "the end of other addresses", (all) => hasNoLease(lans, all));
-  const serves = before[PATHS.dhcpConfig] != null;
-  await host.run(["systemctl", serves ? "enable" : "disable", DHCP_UNIT]);
-  // It may wait for a cable.
-  await host.run(["systemctl", "--no-block", serves ? "restart" : "stop", DHCP_UNIT]);
+  const dhcp = before[PATHS.dhcpConfig];
+  // What was written down may be damaged. Without DHCP, no device would reach the page.
+  if (dhcp !== undefined) {
+    await host.run(["systemctl", dhcp === null ? "disable" : "enable", DHCP_UNIT]);
+    // It may wait for a cable.
+    await host.run(["systemctl", "--no-block", dhcp === null ? "stop" : "restart", DHCP_UNIT]);
+  }
   putBack(before, isNote);
-  remove(PATHS.portsBefore);
+  remove(portsBefore);
+  // Last, because a full disk must not keep the LAN closed.
+  if (!existsSync(portsFailed)) placeText(portsFailed, "the change was cut off, as by a power cut\n", PUBLIC);
+}
+
+/**
+ * Returns once the service serves no LAN, so that no port is one of both sides for a moment. One that does not answer may
+ * serve it still, as what it has left in the kernel does.
+ */
+export async function closeLan(
+  stateDir: string,
+  signal = AbortSignal.timeout(CLOSED_WITHIN_MS),
+): Promise<void> {
+  if ((await askOperator(stateDir, "network", null, signal)) === null)
+    throw unable("the service does not answer, so the LAN could not be closed first");
 }
 
 async function change(host: Host, roles: PortRoles, ports: readonly string[]): Promise<void> {
   const { uplink } = roles;
   const lans = isOneCable(roles) ? [] : roles.lans;
   keepBefore(PATHS.portsBefore, [...FILES, ...ports.map(lanFile)]);
-  // From here on there is no LAN, so that no port is one of both sides for a moment.
-  await askOperator(PATHS.state, "network", null, AbortSignal.timeout(CLOSED_WITHIN_MS));
+  await closeLan(PATHS.state);
   remove(PATHS.version);
+  const given = ports.filter((name) => existsSync(lanFile(name)));
   for (const name of ports) if (!lans.includes(name)) remove(lanFile(name));
   await apply(host, [uplinkStep(uplink)]);
   const leased = await once(host, `an address for ${uplink}`, (all) =>
     all.some((each) => each.interface === uplink && each.isLeased),
   );
-  const taken = leased.filter((each) => !lans.includes(each.interface)).map(({ prefix }) => prefix);
+  const taken = takenIn(
+    leased.filter((each) => !lans.includes(each.interface)),
+    given,
+  );
   const owns = freeNetworks(lans.length, taken);
   if (owns.length < lans.length) throw unable(`${taken.join(", ")} leaves no network for the LAN`);
   await apply(
@@ -117,10 +152,16 @@ async function change(host: Host, roles: PortRoles, ports: readonly string[]): P
     `the address of ${lans.join(", ")}`,
     (all) =>
       hasNoLease(lans, all) &&
+      !all.some((each) => !lans.includes(each.interface) && owns.some((own) => overlap(own, each.prefix))) &&
       owns.every((own, at) => all.some((each) => each.interface === lans[at] && each.prefix === own)),
   );
   const dhcp = lans.length === 0 ? "off" : "on";
-  await install("setup", { uplink, lan: roles.lans.join(","), dhcp }, { dryRun: false, yes: true });
+  await install("setup", { uplink, lan: roles.lans.join(","), dhcp }, { dryRun: false, yes: true }).catch(
+    (error: Error) => {
+      // Without its advice: nothing that `setup` has done stays.
+      throw error.cause ?? error;
+    },
+  );
 }
 
 /** What the roles are in, beside the files of each port. */

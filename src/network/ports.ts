@@ -79,6 +79,18 @@ const BLOCKS = ["192.168", "172.28"];
 /** Routers rarely have these. */
 const [FIRST, LAST] = [73, 254];
 
+interface OwnAddress {
+  interface: string;
+  prefix: Prefix;
+  isLeased: boolean;
+}
+
+/** What a LAN's networks must not overlap: all but the addresses that the gateway has given these ports, and takes back. */
+export function takenIn(addresses: readonly OwnAddress[], given: readonly string[]): Prefix[] {
+  const kept = addresses.filter(({ interface: name, isLeased }) => isLeased || !given.includes(name));
+  return kept.map(({ prefix }) => prefix);
+}
+
 /** The gateway's addresses in `count` networks that do not overlap a taken one; fewer if there is no room. */
 export function freeNetworks(count: number, taken: readonly Prefix[]): Prefix[] {
   const all = BLOCKS.flatMap((block) =>

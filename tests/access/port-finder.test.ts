@@ -61,9 +61,9 @@ function flashed(plugs: string, present: PortRoles = { uplink: "eth0", lans: ["e
   const look = async () => {
     looks += 1;
   };
-  const watching = finder.watch(root, look, ending.signal);
+  void finder.watch(root, look, ending.signal);
   return {
-    ...{ host, claim, texts, told, assigned, restored, finder, plug, watching },
+    ...{ host, claim, texts, told, assigned, restored, finder, plug },
     pass: (ms: number) => host.pass(ms),
     fail: () => {
       isChanging = false;
@@ -186,7 +186,6 @@ test.each([
   await home.pass(10_000);
   happens(home);
   await home.pass(10_000);
-  await home.watching;
   const asked = home.host.listening.sent.length;
   home.plug("dr");
   await home.pass(5 * MINUTE_MS);
@@ -265,6 +264,23 @@ test("one that a power cut has ended goes back, and is tried again until it has"
   host.files.delete(SETUP_NOTES.portsBefore);
   await pass(30_000);
   expect([await lans(), restored.length, looks()]).toEqual([1, 2, 1]);
+});
+
+test("one that neither comes to its end nor goes back, without a restart of the service, goes back then", async () => {
+  const { host, claim, pass, lans, restored, fail, looks } = flashed("rd");
+  claim.state = "over";
+  await pass(MINUTE_MS);
+  expect([await lans(), looks()]).toEqual([1, 0]);
+  host.files.set(SETUP_NOTES.portsBefore, "{}");
+  expect(await lans()).toBe(0);
+  await pass(MINUTE_MS);
+  expect(restored).toEqual([]);
+  fail();
+  await pass(MINUTE_MS);
+  expect([await lans(), restored.length > 0]).toEqual([0, true]);
+  host.files.delete(SETUP_NOTES.portsBefore);
+  await pass(MINUTE_MS);
+  expect([await lans(), looks()]).toEqual([1, 1]);
 });
 
 test("one that was cut off before the claim is made again in place of going back, also if nothing but its end was missing", async () => {

@@ -21,7 +21,12 @@ function flashed(settings: typeof ONE | typeof TWO, https = 443) {
   );
   host.links.set("eth1", newLink({ up: true, addresses: eth1 }));
   host.links.set("eth2", newLink({ up: true, carrier: false }));
-  return { host, ports: new Ports({ host, settings: { ...settings, https }, hostname: "portcullis" }) };
+  const closed: string[] = [];
+  const hasPage = (link: string) => !closed.includes(link);
+  return {
+    ...{ host, closed },
+    ports: new Ports({ host, hasPage, settings: { ...settings, https }, hostname: "portcullis" }),
+  };
 }
 
 const LOCAL = "https://portcullis.local/";
@@ -50,8 +55,9 @@ test.each([
   [ONE, "eth0", ["eth0"], false, [LOCAL, "https://192.168.88.30/"], false],
   [ONE, "eth1", ["eth1"], false, [LOCAL], true],
   [TWO, "eth0", ["eth0"], false, [LOCAL, "https://192.168.88.30/"], true],
-  // Cables that change places, with networks that are chosen anew: the router's may be the same as the LAN's by now.
-  [TWO, "eth1", ["eth0"], true, [LOCAL, "https://192.168.74.1/"], true],
+  // Cables that change places: the address that the gateway has given eth1 is free again.
+  [TWO, "eth1", ["eth0"], true, [LOCAL, "https://192.168.73.1/"], true],
+  [TWO, "eth0", ["eth2"], true, [LOCAL, "https://192.168.73.1/"], true],
   [TWO, "eth0", ["eth1"], true, [LOCAL, "https://192.168.73.1/"], true],
 ])("from %p to the uplink %s and the LAN %p", async (settings, uplink, lan, dhcp, pages, cut) => {
   expect(await flashed(settings).ports.plan({ uplink, lan })).toEqual({
@@ -59,6 +65,35 @@ test.each([
     after: { uplink, lan, dhcp, pages },
     cut,
   });
+});
+
+test.each([
+  ["eth0", ["eth1"]],
+  ["eth1", ["eth0"]],
+])(
+  "with the uplink %s, the LAN gets another network than the router's, which may be the LAN's by now",
+  async (uplink, lan) => {
+    const { host, ports } = flashed(TWO);
+    host.links.set("eth0", newLink({ up: true, addresses: ["192.168.73.30/24"], isLeased: true }));
+    // Nor that of a port to which root has given an address.
+    host.links.set("eth2", newLink({ up: true, addresses: ["192.168.74.9/24"] }));
+    const { after } = await ports.plan({ uplink, lan });
+    expect(after.pages).toEqual([LOCAL, "https://192.168.75.1/"]);
+  },
+);
+
+test("nobody makes ports the LAN from which nobody may use the page", async () => {
+  const { closed, ports } = flashed(TWO);
+  closed.push("eth1", "eth2");
+  for (const lan of [["eth2"], ["eth1", "eth2"]])
+    await expect(ports.plan({ uplink: "eth0", lan })).rejects.toThrow(
+      `no device at ${lan.join(", ")} may use the page`,
+    );
+  for (const [uplink, ...lan] of [
+    ["eth0", "eth0"],
+    ["eth1", "eth0", "eth2"],
+  ] as const)
+    expect((await ports.plan({ uplink, lan })).after).toMatchObject({ uplink, lan });
 });
 
 test("the page's addresses have the port of HTTPS unless it is the usual one", async () => {
@@ -81,7 +116,10 @@ test("ports that are not there, or are both sides among others, are refused, as 
     ["eth0", ["eth1", "eth1"], "eth1 is named twice"],
     ["eth0", ["eth1", "eth0"], "eth0 is the uplink: name other ports for the LAN"],
   ] as const)
-    await expect(ports.plan({ uplink, lan: [...lan] })).rejects.toThrow(reason);
+    await expect(ports.plan({ uplink, lan: [...lan] })).rejects.toMatchObject({
+      code: "bad_request",
+      message: expect.stringContaining(reason),
+    });
   host.files.set(SETUP_NOTES.portsBefore, "{}");
   await expect(ports.plan(TWO)).rejects.toThrow("another change is under way");
   expect(await ports.shown()).toMatchObject({ changing: true });

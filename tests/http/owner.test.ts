@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, setDefaultTimeout } from "bun:test";
 import type { Settings } from "../../src/base/settings.ts";
+import { NETWORKS, UNSET_NETWORK } from "../../src/devices/network-record.ts";
 import { claimRoutes } from "../../src/http/claim.ts";
 import type { Domain } from "../../src/http/domain.ts";
 import { followMessages } from "../../src/http/messages.ts";
@@ -199,6 +200,9 @@ test("an owner gives the ports of a flashed gateway other roles; a preview begin
     expect({ status, json }).toMatchObject({ status: 200, json: change });
   }
   expect(asked).toEqual([{ uplink: "eth0", lans: ["eth1"] }]);
+  parts.store.write(NETWORKS.key, NETWORKS.format([["eth1", { ...UNSET_NETWORK, page: false }]]));
+  const closed = await send("PUT", path, wanted, token);
+  expect([closed.status, closed.json.error]).toEqual([400, expect.stringContaining("may use the page")]);
   expect((await send("GET", path, undefined, token)).json).toMatchObject({
     ports: [
       { name: "eth0", plugged: true },
