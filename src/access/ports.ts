@@ -3,13 +3,14 @@ import type { Settings } from "../base/settings.ts";
 import { ipv4In, type LanFacts } from "../dhcp/lans.ts";
 import { type Reading, readNetwork } from "../network/host-network.ts";
 import {
+  beside,
   freeNetworks,
+  givenIn,
   isOneCable,
   NOT_FLASHED,
   type PortRoles,
   portsIn,
   rolesFault,
-  takenIn,
   UPLINK_FILE,
 } from "../network/ports.ts";
 import type { Host } from "../system/host.ts";
@@ -93,7 +94,8 @@ function ownWith(
   addresses: LanFacts["addresses"],
   presentLan: readonly string[],
 ): Prefix[] {
-  if (!isOneCable(roles)) return freeNetworks(roles.lans.length, takenIn(addresses, presentLan));
+  if (!isOneCable(roles))
+    return freeNetworks(roles.lans.length, beside(addresses, givenIn(addresses, presentLan)));
   const found = addresses.filter((each) => each.interface === roles.uplink && each.isLeased);
   return found.map(({ prefix }) => prefix);
 }

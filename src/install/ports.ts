@@ -6,13 +6,14 @@ import { DHCP_UNIT } from "../dhcp/files.ts";
 import { type LanFacts, lanFactsOf } from "../dhcp/lans.ts";
 import { BOOT_FILES, BOOT_FOLDER } from "../killswitch/boot-files.ts";
 import {
+  beside,
   freeNetworks,
+  givenIn,
   isOneCable,
   NOT_FLASHED,
   type PortRoles,
   portsIn,
   rolesFault,
-  takenIn,
   UPLINK_FILE,
 } from "../network/ports.ts";
 import { askOperator } from "../operator/operator.ts";
@@ -131,16 +132,18 @@ async function change(host: Host, roles: PortRoles, ports: readonly string[]): P
   keepBefore(PATHS.portsBefore, [...FILES, ...ports.map(lanFile)]);
   await closeLan(PATHS.state);
   remove(PATHS.version);
-  const given = ports.filter((name) => existsSync(lanFile(name)));
+  // One that was cut off may have removed the file, and not the address.
+  const before = beforeIn(PATHS.portsBefore) ?? {};
+  const formerLans = ports.filter((name) => existsSync(lanFile(name)) || before[lanFile(name)] != null);
+  const given = givenIn((await lanFactsOf(host)).addresses, formerLans);
   for (const name of ports) if (!lans.includes(name)) remove(lanFile(name));
   await apply(host, [uplinkStep(uplink)]);
-  const leased = await once(host, `an address for ${uplink}`, (all) =>
-    all.some((each) => each.interface === uplink && each.isLeased),
-  );
-  const taken = takenIn(
-    leased.filter((each) => !lans.includes(each.interface)),
-    given,
-  );
+  const found = await once(host, `an address for ${uplink}`, (all) => {
+    const there = all.filter((each) => each.interface === uplink);
+    return beside(there, given).length > 0;
+  });
+  const others = found.filter((each) => !lans.includes(each.interface));
+  const taken = beside(others, given);
   const owns = freeNetworks(lans.length, taken);
   if (owns.length < lans.length) throw unable(`${taken.join(", ")} leaves no network for the LAN`);
   await apply(

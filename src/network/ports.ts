@@ -85,10 +85,16 @@ interface OwnAddress {
   isLeased: boolean;
 }
 
-/** What a LAN's networks must not overlap: all but the addresses that the gateway has given these ports, and takes back. */
-export function takenIn(addresses: readonly OwnAddress[], given: readonly string[]): Prefix[] {
-  const kept = addresses.filter(({ interface: name, isLeased }) => isLeased || !given.includes(name));
-  return kept.map(({ prefix }) => prefix);
+/** The addresses that the gateway has given the ports of these names, and takes back when they get other roles. */
+export function givenIn<Own extends OwnAddress>(addresses: readonly Own[], lans: readonly string[]): Own[] {
+  return addresses.filter(({ interface: name, isLeased }) => !isLeased && lans.includes(name));
+}
+
+/** The other ones. A lease without an end looks like an address that nobody has leased. */
+export function beside(addresses: readonly OwnAddress[], given: readonly OwnAddress[]): Prefix[] {
+  const isGiven = (each: OwnAddress) =>
+    given.some((one) => one.interface === each.interface && one.prefix === each.prefix);
+  return addresses.filter((each) => !isGiven(each)).map(({ prefix }) => prefix);
 }
 
 /** The gateway's addresses in `count` networks that do not overlap a taken one; fewer if there is no room. */

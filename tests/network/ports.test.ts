@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { type AskedPort, freeNetworks, portsIn, rolesFor } from "../../src/network/ports.ts";
+import { type AskedPort, beside, freeNetworks, givenIn, portsIn, rolesFor } from "../../src/network/ports.ts";
 import { cidr } from "../fake/address.ts";
 
 /** `r` is a port at which a router answers, `d` one with something else, `-` one with nothing; in order from eth0. */
@@ -53,4 +53,19 @@ test("a LAN gets a network that overlaps none of the others, or none if all are 
   ]);
   expect(freeNetworks(1, [cidr("192.168.0.1/16")])).toEqual([cidr("172.28.73.1/24")]);
   expect(freeNetworks(1, [cidr("192.168.0.1/16"), cidr("172.16.0.1/12")])).toEqual([]);
+});
+
+test("an address counts as the router's also if its lease has no end, unless the gateway has given it to that port", () => {
+  const own = (name: string, prefix: string, isLeased = false) => ({
+    ...{ interface: name, prefix: cidr(prefix), isLeased },
+  });
+  const before = [own("eth0", "192.168.7.30/24", true), own("eth1", "192.168.73.1/24")];
+  const given = givenIn(before, ["eth0", "eth1"]);
+  expect(given).toEqual([own("eth1", "192.168.73.1/24")]);
+  const crossed = [own("eth0", "192.168.73.1/24"), own("eth1", "192.168.7.31/24")];
+  expect(beside([...before, ...crossed], given)).toEqual([
+    ...[cidr("192.168.7.30/24"), cidr("192.168.73.1/24")],
+    cidr("192.168.7.31/24"),
+  ]);
+  expect(beside([own("eth1", "192.168.73.1/24")], given)).toEqual([]);
 });
