@@ -1,4 +1,4 @@
-import { cpus } from "node:os";
+import { cpus, getPriority } from "node:os";
 import { hasten, type Job, type Result, run } from "./job.ts";
 
 /** At least so many run at once, because labs and browsers mostly wait; more take more work in all on busy processors. */
@@ -69,11 +69,15 @@ async function inTurns(jobs: readonly Job[], play: (job: Job) => Promise<void>):
   await Promise.all(running.keys());
 }
 
-/** What the processors have done since the machine started, in milliseconds. What is nice gives way, so it counts as idle. */
+/**
+ * What the processors have done since the machine started, in milliseconds. What is nice gives way, so it counts as idle,
+ * unless the suite is nice itself.
+ */
 function processors(): { at: number; idle: number; all: number } {
+  const isNice = getPriority() > 0;
   let [idle, all] = [0, 0];
   for (const { times } of cpus()) {
-    idle += times.idle + times.nice;
+    idle += times.idle + (isNice ? 0 : times.nice);
     all += times.user + times.nice + times.sys + times.idle + times.irq;
   }
   return { at: performance.now(), idle, all };
