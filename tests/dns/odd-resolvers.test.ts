@@ -7,7 +7,7 @@ import { needsRoot } from "../fast.ts";
 import { a, query, reply } from "./messages.ts";
 import { ADDRESS, good, type Manner, OddResolver, records, socketsTo } from "./odd-resolver.ts";
 
-setDefaultTimeout(30_000);
+setDefaultTimeout(180_000);
 const NAME = "www.shop.example";
 /** As glibc waits for an answer. */
 const PATIENCE_MS = 5_000;

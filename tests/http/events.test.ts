@@ -131,7 +131,7 @@ test("three hundred listeners all get each message, which is written out once; t
   for (const listener of listeners)
     expect((await listener.received(21)).slice(1)).toEqual(Array(20).fill(ALERT));
   expect(written).toBe(20);
-}, 60_000);
+}, 180_000);
 
 test("who does not read is closed, and the others miss nothing", async () => {
   const slow = await join();
@@ -222,7 +222,7 @@ test("a client has a hundred places; who leaves, even without a word, makes room
   for (const listener of listeners.slice(0, 2)) listener.destroy();
   // The server hears of an end in a turn of its own.
   while ((await knock(home.port)).status !== 101) await Bun.sleep(5);
-}, 60_000);
+}, 180_000);
 
 test("clients that take all that they can leave places to others, until a thousand are taken", async () => {
   const taken: number[] = [];

@@ -46,7 +46,7 @@ test("what is asked for is told, and kept for the tunnel until something else is
   expect((await home.status()).quantum).toBeUndefined();
   expect((await rowOf()).wanted_quantum).toBeUndefined();
   expect(home.parts.savedState.connection()).not.toHaveProperty("quantum");
-}, 60_000);
+}, 180_000);
 
 test("what is required is not left out by a connect that does not mention it", async () => {
   const failed = await connect("se-1", "require");

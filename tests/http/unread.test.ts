@@ -75,7 +75,7 @@ test("answers that nobody reads are kept once for all, however large a page is",
   expect(process.memoryUsage().rss - before).toBeLessThan(MAX_GROWTH_BYTES);
   expect(await whole(path)).toBe(text);
   for (const socket of sockets) socket.terminate();
-}, 60_000);
+}, 180_000);
 
 test("whoever reads gets as many long answers as it asks for, and whoever does not only some", async () => {
   const path = "/api/events?limit=500";
@@ -97,4 +97,4 @@ test("whoever reads gets as many long answers as it asks for, and whoever does n
   expect([refused(), sockets.length > 10]).toEqual([1, true]);
   for (const socket of sockets) socket.terminate();
   await until(async () => (await patient.send("GET", path)).status === 200);
-}, 60_000);
+}, 180_000);

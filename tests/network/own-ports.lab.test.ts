@@ -53,5 +53,5 @@ needsNamespaces.test(
       return refused();
     });
   },
-  60_000,
+  180_000,
 );

@@ -218,7 +218,7 @@ test("NordVPN's key is read after an answer that came too late", async () => {
   isSlow = false;
   expect((await home.logIn(TOKEN)).device).toBe("NordVPN key");
   home.end();
-}, 60_000);
+}, 180_000);
 
 function portOfServer(server?: Server): number {
   return (server?.address() as AddressInfo | undefined)?.port ?? 0;

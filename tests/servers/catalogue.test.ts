@@ -241,7 +241,7 @@ slow.test(
       expect(fill).toThrow(full);
     });
   },
-  60_000,
+  180_000,
 );
 
 slow.test(
@@ -252,7 +252,7 @@ slow.test(
       expect(sizeOfAll(catalogue.all())).toBeLessThan(MAX_STORED_BYTES / 10);
     });
   },
-  60_000,
+  180_000,
 );
 
 test("if the disk refuses a write, nothing is added, removed or switched", () => {

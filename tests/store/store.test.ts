@@ -413,7 +413,7 @@ describe("a damaged database is set aside and replaced by an empty one", () => {
         });
       }
     });
-  }, 60_000);
+  }, 180_000);
 
   test("a second one at the same time does not overwrite the first", () => {
     withStored((directory) => {
@@ -710,7 +710,7 @@ describe("a failure is reported in a sentence", () => {
     );
     expect(readdirSync("/dev/shm").filter((name) => name.startsWith("portcullis-copy-"))).toEqual([]);
     rmSync(directory, { recursive: true });
-  }, 60_000);
+  }, 180_000);
 
   test("there is no copy of a database that is missing, empty or damaged", () => {
     withStored((directory) => {

@@ -39,4 +39,4 @@ test("what is sent before a connection is open waits for it", async () => {
     timeout: 30_000,
   });
   expect((await sender.stdout.text()).trim()).toBe("true true first, second");
-}, 60_000);
+}, 180_000);

@@ -18,7 +18,7 @@ test("a configuration that is written and read again is the same", () => {
     }),
     { numRuns: runs(200) },
   );
-}, 60_000);
+}, 180_000);
 
 const WORDS =
   "[Interface] [Peer] PrivateKey Address DNS MTU PublicKey PresharedKey Endpoint AllowedIPs " +
@@ -70,7 +70,7 @@ test("any text is either a valid configuration or a bad request", () => {
     }),
     { numRuns: runs(2000) },
   );
-}, 60_000);
+}, 180_000);
 
 test("no message contains a key from the text", () => {
   fc.assert(
@@ -86,7 +86,7 @@ test("no message contains a key from the text", () => {
     }),
     { numRuns: runs(2000) },
   );
-}, 60_000);
+}, 180_000);
 
 function attempt(given: string): Config | string {
   try {

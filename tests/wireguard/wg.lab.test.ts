@@ -32,7 +32,7 @@ needsNamespaces.describe("a real WireGuard interface in a namespace of its own",
       stderr: "ignore",
     });
     for (let tries = 0; !existsSync(SOCKET) && tries < 1_200; tries++) await Bun.sleep(25);
-  }, 60_000);
+  }, 180_000);
 
   afterAll(async () => {
     daemon?.kill();
@@ -74,7 +74,7 @@ needsNamespaces.describe("a real WireGuard interface in a namespace of its own",
       }),
       { numRuns: runs(100) },
     );
-  }, 60_000);
+  }, 180_000);
 });
 
 /** A prefix as the gateway spells it. */
