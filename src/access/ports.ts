@@ -3,13 +3,13 @@ import type { Settings } from "../base/settings.ts";
 import { ipv4In, type LanFacts } from "../dhcp/lans.ts";
 import { type Reading, readNetwork } from "../network/host-network.ts";
 import {
-  beside,
   freeNetworks,
   givenIn,
   isOneCable,
   NOT_FLASHED,
   type PortRoles,
   portsIn,
+  prefixesBeside,
   rolesFault,
   UPLINK_FILE,
 } from "../network/ports.ts";
@@ -95,7 +95,7 @@ function ownWith(
   presentLan: readonly string[],
 ): Prefix[] {
   if (!isOneCable(roles))
-    return freeNetworks(roles.lans.length, beside(addresses, givenIn(addresses, presentLan)));
+    return freeNetworks(roles.lans.length, prefixesBeside(addresses, givenIn(addresses, presentLan)));
   const found = addresses.filter((each) => each.interface === roles.uplink && each.isLeased);
   return found.map(({ prefix }) => prefix);
 }

@@ -158,7 +158,7 @@ export function undoneIn(decisions: Decisions, before: Decisions, after: Decisio
     const undo = (column: Column<unknown>, id: LimitId) => {
       const [had, got, has] = [oneOf(former, id), oneOf(given, id), oneOf(column, id)];
       if (Bun.deepEquals(has, got)) return withOne(column, id, had);
-      // What a schedule has given over it since stays, and what comes after that is as it was.
+      // A schedule has given something over it since: that stays, and under it is what was there before.
       return Bun.deepEquals(has.own, got.own) ? withOne(column, id, { ...has, own: had.own }) : column;
     };
     return [key, changedIn(former, given).reduce(undo, decisions[key] as Column<unknown>)] as const;

@@ -6,13 +6,13 @@ import { DHCP_UNIT } from "../dhcp/files.ts";
 import { type LanFacts, lanFactsOf } from "../dhcp/lans.ts";
 import { BOOT_FILES, BOOT_FOLDER } from "../killswitch/boot-files.ts";
 import {
-  beside,
   freeNetworks,
   givenIn,
   isOneCable,
   NOT_FLASHED,
   type PortRoles,
   portsIn,
+  prefixesBeside,
   rolesFault,
   UPLINK_FILE,
 } from "../network/ports.ts";
@@ -140,10 +140,10 @@ async function change(host: Host, roles: PortRoles, ports: readonly string[]): P
   await apply(host, [uplinkStep(uplink)]);
   const found = await once(host, `an address for ${uplink}`, (all) => {
     const there = all.filter((each) => each.interface === uplink);
-    return beside(there, given).length > 0;
+    return prefixesBeside(there, given).length > 0;
   });
   const others = found.filter((each) => !lans.includes(each.interface));
-  const taken = beside(others, given);
+  const taken = prefixesBeside(others, given);
   const owns = freeNetworks(lans.length, taken);
   if (owns.length < lans.length) throw unable(`${taken.join(", ")} leaves no network for the LAN`);
   await apply(

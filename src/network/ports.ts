@@ -90,8 +90,8 @@ export function givenIn<Own extends OwnAddress>(addresses: readonly Own[], lans:
   return addresses.filter(({ interface: name, isLeased }) => !isLeased && lans.includes(name));
 }
 
-/** The other ones. A lease without an end looks like an address that nobody has leased. */
-export function beside(addresses: readonly OwnAddress[], given: readonly OwnAddress[]): Prefix[] {
+/** Those of all others, leased or not: a lease without an end looks like an address that nobody has leased. */
+export function prefixesBeside(addresses: readonly OwnAddress[], given: readonly OwnAddress[]): Prefix[] {
   const isGiven = (each: OwnAddress) =>
     given.some((one) => one.interface === each.interface && one.prefix === each.prefix);
   return addresses.filter((each) => !isGiven(each)).map(({ prefix }) => prefix);

@@ -1,5 +1,12 @@
 import { expect, test } from "bun:test";
-import { type AskedPort, beside, freeNetworks, givenIn, portsIn, rolesFor } from "../../src/network/ports.ts";
+import {
+  type AskedPort,
+  freeNetworks,
+  givenIn,
+  portsIn,
+  prefixesBeside,
+  rolesFor,
+} from "../../src/network/ports.ts";
 import { cidr } from "../fake/address.ts";
 
 /** `r` is a port at which a router answers, `d` one with something else, `-` one with nothing; in order from eth0. */
@@ -63,9 +70,9 @@ test("an address counts as the router's also if its lease has no end, unless the
   const given = givenIn(before, ["eth0", "eth1"]);
   expect(given).toEqual([own("eth1", "192.168.73.1/24")]);
   const crossed = [own("eth0", "192.168.73.1/24"), own("eth1", "192.168.7.31/24")];
-  expect(beside([...before, ...crossed], given)).toEqual([
+  expect(prefixesBeside([...before, ...crossed], given)).toEqual([
     ...[cidr("192.168.7.30/24"), cidr("192.168.73.1/24")],
     cidr("192.168.7.31/24"),
   ]);
-  expect(beside([own("eth1", "192.168.73.1/24")], given)).toEqual([]);
+  expect(prefixesBeside([own("eth1", "192.168.73.1/24")], given)).toEqual([]);
 });
