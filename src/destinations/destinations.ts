@@ -73,6 +73,8 @@ export class Destinations {
   readonly names: Names;
   /** How names are resolved; they are not while nothing needs it. */
   private resolving: ResolverState = "off";
+  /** Of the exit `direct`, that are under way. */
+  private withdrawals = 0;
   private readonly inForce: RulesInForce;
 
   constructor(private readonly deps: Deps) {
@@ -173,10 +175,24 @@ export class Destinations {
     await this.inForce.loadAddresses();
   }
 
-  /** To be called before root takes the exit `direct` from everything that has it: those rules then block. */
-  async closeDirect(): Promise<void> {
-    if (!this.rules.some(({ exit }) => isOutsideExit(exit))) return;
-    await this.change((rules) => rules.map(closed));
+  /** Runs root's withdrawal of the exit `direct`. Rules that have it block first, and none gets it meanwhile. */
+  async closeDirect<T>(withdraw: () => Promise<T>): Promise<T> {
+    const close = () => this.change((rules) => (rules.some(isDirect) ? rules.map(closed) : rules));
+    this.withdrawals += 1;
+    try {
+      // What could not be saved is in force all the same, and both are to be.
+      const [[blocked], [withdrawn]] = [
+        await Promise.allSettled([close()]),
+        await Promise.allSettled([withdraw()]),
+      ];
+      // Until the permission was gone, a restore may have brought one.
+      await close();
+      if (blocked.status === "rejected") throw blocked.reason;
+      if (withdrawn.status === "rejected") throw withdrawn.reason;
+      return withdrawn.value;
+    } finally {
+      this.withdrawals -= 1;
+    }
   }
 
   /** Runs the removal of a tunnel; throws if rules lead to it. None can lead to it meanwhile. */
@@ -218,7 +234,11 @@ export class Destinations {
 
   private get here() {
     const { devices, killSwitch } = this.deps;
-    return { exits: devices.exits, overlapOf: (prefix: Prefix) => killSwitch.ownerOf(prefix) };
+    const directAllowed = devices.exits.directAllowed && this.withdrawals === 0;
+    return {
+      exits: { ...devices.exits, directAllowed },
+      overlapOf: (prefix: Prefix) => killSwitch.ownerOf(prefix),
+    };
   }
 
   private async change(edit: (rules: readonly Rule[]) => readonly Rule[]): Promise<void> {
@@ -265,6 +285,10 @@ export class Destinations {
       if (!this.rules.some((rule) => rule.id === id)) return id;
     }
   }
+}
+
+function isDirect({ exit }: Rule): boolean {
+  return isOutsideExit(exit);
 }
 
 function find(id: string, rules: readonly Rule[]): Rule {

@@ -48,7 +48,10 @@ export class RulesInForce {
   }
 
   change(edit: (rules: readonly Rule[]) => readonly Rule[]): Promise<void> {
-    return this.decision.change((rules) => inOrder(edit(rules)));
+    return this.decision.change((rules) => {
+      const edited = edit(rules);
+      return edited === rules ? rules : inOrder(edited);
+    });
   }
 
   remove(id: string, missing: Error): Promise<void> {

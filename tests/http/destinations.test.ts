@@ -114,8 +114,7 @@ test("direct needs the operator's permission, is told, and ends with it", async 
   expect(inspection.parts.map(({ found }) => found)).toContain(
     "traffic to some destinations leaves outside the tunnel, as allowed on the gateway",
   );
-  await home.parts.destinations.closeDirect();
-  await home.parts.devices.setDirect(false);
+  await withdrawDirect(home.parts);
   expect(await list()).toMatchObject([{ exit: "blocked", open: false }]);
   expect(loaded()).toEqual(["ip daddr 203.0.113.0/24 goto exit_blocked"]);
   // What is allowed later does not open it again.
@@ -488,7 +487,7 @@ test("a rule that is direct is refused if the permission was withdrawn while it 
   const { destinations, devices } = home.parts;
   const gone = devices.setDirect(false);
   const outcomes = await Promise.allSettled([
-    destinations.closeDirect(),
+    destinations.closeDirect(() => gone),
     gone.then(() => destinations.add({ prefixes: ["192.0.2.0/24"], exit: "direct" })),
     gone.then(() => destinations.edit(id, { exit: "direct" })),
   ]);
@@ -515,16 +514,47 @@ test("a permission that is not in force yet permits no rule: the kernel may refu
   expect(await list()).toEqual([]);
 });
 
-test("no rule stays direct that became so while the permission was being withdrawn", async () => {
+test("no rule becomes direct while the permission is being withdrawn", async () => {
   await home.parts.devices.setDirect(true);
   const held = Promise.withResolvers<void>();
   const busy = home.parts.devices.unlessUsed("amsterdam", () => held.promise);
   const withdrawn = withdrawDirect(home.parts);
-  expect(await add({ prefixes: ["192.0.2.0/24"], exit: "direct" })).toMatchObject({ exit: "direct" });
+  expect(await add({ prefixes: ["192.0.2.0/24"], exit: "direct" })).toMatchObject({ status: 403 });
+  held.resolve();
+  await Promise.all([busy, withdrawn]);
+  expect(await list()).toEqual([]);
+});
+
+test("a rule that the kernel is just given as direct keeps the permission until it blocks", async () => {
+  await home.parts.devices.setDirect(true);
+  const { destinations, store } = home.parts;
+  const held = Promise.withResolvers<void>();
+  home.host.holds = (command) => (command.startsWith("nft") ? held.promise : null);
+  const added = destinations.add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  await Bun.sleep(0);
+  const withdrawn = withdrawDirect(home.parts);
+  await Bun.sleep(0);
+  expect(store.read("direct")).toBe("on");
+  home.host.holds = () => null;
+  held.resolve();
+  await Promise.all([added, withdrawn]);
+  expect(await list()).toMatchObject([{ exit: "blocked", open: false }]);
+  expect(loaded()).toEqual(["ip daddr 192.0.2.0/24 goto exit_blocked"]);
+});
+
+test("a rule that a restore brings while the permission is being withdrawn blocks with it", async () => {
+  await home.parts.devices.setDirect(true);
+  const held = Promise.withResolvers<void>();
+  const busy = home.parts.devices.unlessUsed("amsterdam", () => held.promise);
+  const withdrawn = withdrawDirect(home.parts);
+  await Bun.sleep(0);
+  const rule = { id: "3f9a1c", prefixes: ["192.0.2.0/24"], devices: [], exit: "direct", note: "" };
+  home.parts.store.write("destinations", JSON.stringify([rule]));
+  await home.parts.destinations.reload();
+  expect(await list()).toMatchObject([{ exit: "direct", open: true }]);
   held.resolve();
   await Promise.all([busy, withdrawn]);
   expect(await list()).toMatchObject([{ exit: "blocked", open: false }]);
-  expect(loaded()).toEqual(["ip daddr 192.0.2.0/24 goto exit_blocked"]);
 });
 
 test("a rule to a tunnel that is being removed meanwhile is refused", async () => {

@@ -5,6 +5,7 @@ import { GatewayError } from "../../src/base/errors.ts";
 import type { Mac } from "../../src/base/mac.ts";
 import { settingsFrom } from "../../src/base/settings.ts";
 import type { Destination } from "../../src/destinations/schema.ts";
+import { withdrawDirect } from "../../src/destinations/withdraw-direct.ts";
 import type { Domain } from "../../src/http/domain.ts";
 import { routesOf } from "../../src/http/routes.ts";
 import { TIME_ZONE } from "../../src/schedules/zone.ts";
@@ -137,7 +138,7 @@ export class World {
   /** The operator allows the exit `direct`, or takes it from all who have it. */
   allowDirect(isAllowed: boolean): void {
     this.follow({ method: "operator", path: "direct", body: { isAllowed } }, () =>
-      this.parts.devices.setDirect(isAllowed),
+      isAllowed ? this.parts.devices.setDirect(true) : withdrawDirect(this.parts),
     );
   }
 
