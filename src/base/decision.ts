@@ -411,15 +411,35 @@ export class Decision<Value> {
 /** The change, and after it those that have gone ahead of it. */
 function editOf<Value>({ edit, later }: Wanted<Value>): Edit<Value> {
   return async (value) => {
-    let edited = await edit(value);
-    for (const each of [...later].sort((one, other) => one.number - other.number))
-      try {
-        edited = await each.edit(edited);
-      } catch {
-        // The change has taken away what that one was about.
-      }
-    return edited;
+    const ahead = [...later].sort((one, other) => one.number - other.number);
+    const standing = await standingOf(ahead, value);
+    return madeAgain(standing, await edit(value));
   };
+}
+
+/** Those whose decision still stands. What one decided and another has changed since does not come back. */
+async function standingOf<Value>(ahead: readonly Wanted<Value>[], value: Value): Promise<Wanted<Value>[]> {
+  const stands = async (some: readonly Wanted<Value>[]) =>
+    Bun.deepEquals(await madeAgain(some, value), value);
+  // Made again in their order they end where they have ended, unless a later one has made an earlier one impossible.
+  if (ahead.length === 0 || (await stands(ahead))) return [...ahead];
+  const standing: Wanted<Value>[] = [];
+  for (const each of ahead) {
+    await nextTurn();
+    if (await stands([each])) standing.push(each);
+  }
+  return standing;
+}
+
+async function madeAgain<Value>(ahead: readonly Wanted<Value>[], value: Value): Promise<Value> {
+  let edited = value;
+  for (const each of ahead)
+    try {
+      edited = await each.edit(edited);
+    } catch {
+      // The change has taken away what that one was about.
+    }
+  return edited;
 }
 
 function inOrder<Value>(parts: readonly Part<Value>[], before: Value, after: Value): Part<Value>[] {

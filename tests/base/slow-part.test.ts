@@ -288,6 +288,30 @@ test("what has gone ahead of a change that waits and was refused is not made aga
   ]);
 });
 
+test("what was decided and changed since does not come back with a change that waited", async () => {
+  const machine = new Machine();
+  const decision = machine.decision(Decision);
+  await decision.change((value) => ({ ...value, exitB: 9 }));
+  const hang = Promise.withResolvers<void>();
+  machine.hang = hang.promise;
+  const first = decision.change((value) => ({ ...value, rateA: 1 }));
+  const waiting = decision.change((value) => ({ ...value, rateA: 2 }));
+  await decision.change((value) => ({ ...value, exitA: 1 }));
+  await decision.change((value) => {
+    // As long as it is permitted.
+    if (value.exitB !== 9) throw new GatewayError("bad_request", "exitA: is not permitted");
+    return { ...value, exitA: 2 };
+  });
+  // The permission is withdrawn, and what needs it with it.
+  await decision.change((value) => ({ ...value, exitA: value.exitA === 2 ? 0 : value.exitA, exitB: 0 }));
+  hang.resolve();
+  await Promise.all([first, waiting]);
+  expect([machine.database, machine.kernel]).toEqual([
+    { ...CLOSED, rateA: 2 },
+    { ...CLOSED, rateA: 2 },
+  ]);
+});
+
 test("what no change may be taken back after waits for one that begins before it", async () => {
   const machine = new Machine();
   const decision = machine.decision(Decision);
