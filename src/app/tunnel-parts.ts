@@ -26,7 +26,12 @@ export function tunnelPartsOn(needs: Needs) {
     ...{ targets, userspace, base: settings.interface, autoconnect: switches.autoconnect },
     register: (server, send) => connections.register(server, send),
     latest: (server) => latestOf(server, needs),
-    unlessUsed: (tunnel, remove) => devices.unlessUsed(tunnel, () => destinations.unlessUsed(tunnel, remove)),
+    unlessUsed: async (tunnel, remove) => {
+      // Limits that the kernel is still given are waited for here, so that rules can be closed meanwhile.
+      await devices.unlessUsed(tunnel, async () => {});
+      // After a restore, too, the destinations' queue waits for the devices': never the other way round.
+      await destinations.unlessUsed(tunnel, () => devices.unlessUsed(tunnel, remove));
+    },
     alternatives: (server) =>
       switches.failover
         ? alternativesTo(server, catalogue.all()).flatMap((each) => reachedLike(each, server) ?? [])

@@ -79,6 +79,7 @@ interface Wanted<Value> {
 interface Pending<Value> {
   before: Value;
   after: Value;
+  wanted: Wanted<Value>;
   ended: Promise<unknown>;
 }
 
@@ -87,6 +88,8 @@ const OVERTAKEN = Symbol("overtaken");
 
 /** The disk may be full for hours. */
 const SAVE_AGAIN_EVERY_MS = 15_000;
+/** Of the changes that have gone ahead of one: each may take a millisecond, with a thousand devices. */
+const MADE_IN_A_TURN = 8;
 
 /**
  * Something that people decide, in the database and in force. The value is immutable: a change makes another one.
@@ -219,10 +222,10 @@ export class Decision<Value> {
 
   private async make(wanted: Wanted<Value>, answer: Answer): Promise<void> {
     this.waiting.delete(wanted);
-    const edit = editOf(wanted);
-    const [before, after] = await this.edited(edit);
+    const edit = editOf(wanted, this.deps.undo);
+    const [before, after] = await this.edited(edit, wanted);
     const { pending } = this;
-    const mustWait = pending !== null && !(await this.isApart(pending, edit, before, after));
+    const mustWait = pending !== null && !(await this.isApart(pending, wanted, before, after));
     if (this.stale !== null) return this.make(wanted, answer);
     const holds = this.holdsUnsaved(before, after);
     if (mustWait && (!holds || this.changedParts(before, after, true).length > 0))
@@ -235,7 +238,7 @@ export class Decision<Value> {
     // What it has closed is closed. What else it has decided may be taken back with the other.
     wanted.isInForce = mustWait;
     if (mustWait) return this.waitFor(pending, wanted, answer);
-    const ended = this.putSlowly(before, after);
+    const ended = this.putSlowly(before, after, wanted);
     ended?.catch(() => this.waiting.forEach(({ later }) => void later.delete(wanted)));
     if (fault === null) return answer(ended);
     if (ended === undefined) throw fault;
@@ -250,11 +253,14 @@ export class Decision<Value> {
   /** Whether it is the same change whatever comes of the one that slow parts still have to answer. */
   private async isApart(
     pending: Pending<Value>,
-    edit: Edit<Value>,
+    { later, ...wanted }: Wanted<Value>,
     before: Value,
     after: Value,
   ): Promise<boolean> {
     if (this.changedParts(before, after, true).length > 0) return false;
+    // That one may have gone ahead of it.
+    const others = new Set([...later].filter((each) => each !== pending.wanted));
+    const edit = editOf({ ...wanted, later: others }, this.deps.undo);
     return Promise.try(() => edit(this.undone(pending, before))).then(
       (alone) => Bun.deepEquals(this.undone(pending, after), alone),
       () => false,
@@ -265,10 +271,14 @@ export class Decision<Value> {
     return this.deps.undo?.(value, before, after) ?? value;
   }
 
-  private async edited(edit: Edit<Value>): Promise<[Value, Value]> {
+  private async edited(edit: Edit<Value>, { later }: Wanted<Value>): Promise<[Value, Value]> {
     for (;;) {
       // `reload` comes later, puts it in force again, and throws what fails.
-      if (this.stale !== null) await this.readAgain(this.stale.ready);
+      if (this.stale !== null) {
+        await this.readAgain(this.stale.ready);
+        // It does not wait now, so that has not forgotten them.
+        later.clear();
+      }
       const before = this.current;
       const after = await edit(before);
       if (this.stale === null) return [before, after];
@@ -315,12 +325,12 @@ export class Decision<Value> {
   }
 
   /** Ends once the slow parts have it, or it is taken back. Undefined if it is nothing to them. */
-  private putSlowly(before: Value, after: Value): Promise<void> | undefined {
+  private putSlowly(before: Value, after: Value, wanted: Wanted<Value>): Promise<void> | undefined {
     const parts = this.changedParts(before, after, true);
     if (parts.length === 0) this.deps.changed?.(before, after);
     if (parts.length === 0) return;
     const ended = this.applySlowly(parts, before, after);
-    this.pending = { before, after, ended: ended.catch(() => {}) };
+    this.pending = { before, after, wanted, ended: ended.catch(() => {}) };
     return ended.then(() => this.deps.changed?.(before, after));
   }
 
@@ -408,37 +418,35 @@ export class Decision<Value> {
   }
 }
 
-/** The change, and after it those that have gone ahead of it. */
-function editOf<Value>({ edit, later }: Wanted<Value>): Edit<Value> {
+/** The change, and after it what still stands of those that have gone ahead of it. */
+function editOf<Value>({ edit, later }: Wanted<Value>, undo: Deps<Value>["undo"]): Edit<Value> {
   return async (value) => {
     const ahead = [...later].sort((one, other) => one.number - other.number);
-    const standing = await standingOf(ahead, value);
-    return madeAgain(standing, await edit(value));
+    // Made again in their order they end where they have ended, unless a later one has made an earlier one impossible.
+    const doAllStand = Bun.deepEquals(await madeAgain(ahead, value), value);
+    let edited: Value = await edit(value);
+    for (const [index, each] of ahead.entries()) {
+      if (index % MADE_IN_A_TURN === 0) await nextTurn();
+      // What it would change now, another has changed since: that does not come back.
+      const gone = doAllStand ? value : await madeAgain([each], value);
+      const again = await madeAgain([each], edited);
+      if (Bun.deepEquals(gone, value)) edited = again;
+      else edited = undo?.(again, value, gone) ?? edited;
+    }
+    return edited;
   };
-}
-
-/** Those whose decision still stands. What one decided and another has changed since does not come back. */
-async function standingOf<Value>(ahead: readonly Wanted<Value>[], value: Value): Promise<Wanted<Value>[]> {
-  const stands = async (some: readonly Wanted<Value>[]) =>
-    Bun.deepEquals(await madeAgain(some, value), value);
-  // Made again in their order they end where they have ended, unless a later one has made an earlier one impossible.
-  if (ahead.length === 0 || (await stands(ahead))) return [...ahead];
-  const standing: Wanted<Value>[] = [];
-  for (const each of ahead) {
-    await nextTurn();
-    if (await stands([each])) standing.push(each);
-  }
-  return standing;
 }
 
 async function madeAgain<Value>(ahead: readonly Wanted<Value>[], value: Value): Promise<Value> {
   let edited = value;
-  for (const each of ahead)
+  for (const [index, each] of ahead.entries()) {
+    if (index > 0 && index % MADE_IN_A_TURN === 0) await nextTurn();
     try {
       edited = await each.edit(edited);
     } catch {
       // The change has taken away what that one was about.
     }
+  }
   return edited;
 }
 

@@ -4,6 +4,7 @@ import { nextBeat } from "../base/beat.ts";
 import type { Bus } from "../base/bus.ts";
 import type { GatewayError } from "../base/errors.ts";
 import type { Texts } from "../base/saved.ts";
+import { Unsaved } from "../base/unsaved.ts";
 import { type Exits, formatExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
@@ -175,21 +176,24 @@ export class Destinations {
     await this.inForce.loadAddresses();
   }
 
-  /** Runs root's withdrawal of the exit `direct`. Rules that have it block first, and none gets it meanwhile. */
+  /** Runs root's withdrawal of the exit `direct`. Rules that have it block, and none gets it meanwhile. */
   async closeDirect<T>(withdraw: () => Promise<T>): Promise<T> {
     const close = () => this.change((rules) => (rules.some(isDirect) ? rules.map(closed) : rules));
     this.withdrawals += 1;
     try {
-      // What could not be saved is in force all the same, and both are to be.
-      const [[blocked], [withdrawn]] = [
-        await Promise.allSettled([close()]),
-        await Promise.allSettled([withdraw()]),
-      ];
-      // Until the permission was gone, a restore may have brought one.
-      await close();
-      if (blocked.status === "rejected") throw blocked.reason;
-      if (withdrawn.status === "rejected") throw withdrawn.reason;
-      return withdrawn.value;
+      // A restart has neither from now on, whatever the kernel still does. What could not be saved is in force all the same.
+      const [, withdrawn] = await Promise.allSettled([close(), withdraw()]);
+      // A restore may have brought one meanwhile, or the kernel has refused to block one: this does it, or says so.
+      const [blocked] = await Promise.allSettled([close()]);
+      // Without a permission, what the kernel refuses twice does not stay: the kill switch keeps trying.
+      if (!this.deps.devices.exits.directAllowed && this.rules.some(isDirect))
+        await this.reload().catch(() => {});
+      // That something has no effect is worse than that it is not saved.
+      const faults = [withdrawn, blocked].flatMap((each) =>
+        each.status === "rejected" ? [each.reason] : [],
+      );
+      if (faults.length > 0) throw faults.find((each) => !(each instanceof Unsaved)) ?? faults[0];
+      return (withdrawn as PromiseFulfilledResult<T>).value;
     } finally {
       this.withdrawals -= 1;
     }

@@ -312,6 +312,102 @@ test("what was decided and changed since does not come back with a change that w
   ]);
 });
 
+test("what a later change has closed stays closed, even if something else that it decided was changed since", async () => {
+  const machine = new Machine();
+  const decision = machine.decision(Decision);
+  let isPermitted = true;
+  await decision.change((value) => ({ ...value, exitA: 1, exitB: 2 }));
+  const hang = Promise.withResolvers<void>();
+  machine.hang = hang.promise;
+  const first = decision.change((value) => ({ ...value, rateA: 1 }));
+  const waiting = decision.change((value) => ({ ...value, exitA: 3, rateA: 2 }));
+  // It closes one, and decides about another.
+  await decision.change((value) => ({ ...value, exitA: 0, exitB: 1 }));
+  await decision.change((value) => {
+    if (!isPermitted) throw new GatewayError("bad_request", "exitB: is not permitted");
+    return { ...value, exitB: 2 };
+  });
+  await decision.change((value) => ({ ...value, exitB: value.exitB === 2 ? 0 : value.exitB }));
+  isPermitted = false;
+  hang.resolve();
+  await Promise.all([first, waiting]);
+  expect([machine.database, machine.kernel]).toEqual([
+    { ...CLOSED, rateA: 2 },
+    { ...CLOSED, rateA: 2 },
+  ]);
+});
+
+test.each([true, false])(
+  "many that have gone ahead are made again in many turns: all stand %p",
+  async (doAllStand) => {
+    const machine = new Machine();
+    const decision = machine.decision(Decision);
+    const hang = Promise.withResolvers<void>();
+    machine.hang = hang.promise;
+    const first = decision.change((value) => ({ ...value, rateA: 1 }));
+    const waiting = decision.change((value) => ({ ...value, rateA: 2 }));
+    let [inTurn, most, isOver] = [0, 0, false];
+    for (let exit = 1; exit <= 200; exit++)
+      await decision.change((value) => {
+        inTurn += 1;
+        // With the last one, those before it cannot be repeated.
+        if (!doAllStand && exit > 1 && value.exitB === 1)
+          throw new GatewayError("bad_request", "exitA: no more");
+        return { ...value, exitA: exit, exitB: exit === 200 ? 1 : 0 };
+      });
+    inTurn = 0;
+    const counted = (async () => {
+      for (; !isOver; await nextTurn()) {
+        most = Math.max(most, inTurn);
+        inTurn = 0;
+      }
+    })();
+    hang.resolve();
+    await Promise.all([first, waiting]);
+    isOver = true;
+    await counted;
+    expect(most).toBeGreaterThan(0);
+    expect(most).toBeLessThanOrEqual(40);
+  },
+);
+
+test("what a restore has taken away does not come back with a change that begins as it comes", async () => {
+  const machine = new Machine();
+  const decision = machine.decision(Decision);
+  await decision.change((value) => ({ ...value, exitB: 9 }));
+  const hang = Promise.withResolvers<void>();
+  machine.hang = hang.promise;
+  const first = decision.change((value) => ({ ...value, rateA: 1 }));
+  let calls = 0;
+  const restored = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  const waiting = decision.change(async (value) => {
+    calls += 1;
+    if (value.rateA === 1 && value.exitA === 2 && isAnswered) {
+      begun.resolve();
+      await restored.promise;
+    }
+    return { ...value, exitB: 9, rateA: 2 };
+  });
+  let isAnswered = false;
+  await decision.change((value) => {
+    if (value.exitB !== 9) throw new GatewayError("bad_request", "exitA: is not permitted");
+    return { ...value, exitA: 2 };
+  });
+  isAnswered = true;
+  hang.resolve();
+  await first;
+  await begun.promise;
+  machine.database = CLOSED;
+  machine.kept.push(CLOSED);
+  const read = decision.reload();
+  restored.resolve();
+  await Promise.all([waiting, read]);
+  expect(calls).toBeGreaterThan(1);
+  expect(machine.database).toEqual({ ...CLOSED, exitB: 9, rateA: 2 });
+  expect(machine.kernel).toEqual({ ...CLOSED, exitB: 9, rateA: 2 });
+});
+
 test("what no change may be taken back after waits for one that begins before it", async () => {
   const machine = new Machine();
   const decision = machine.decision(Decision);
@@ -337,7 +433,7 @@ slow.describe("the same property fails for a decision", () => {
     ],
     [
       "that goes ahead of what it depends on",
-      "pending !== null && !(await this.isApart(pending, edit, before, after))",
+      "pending !== null && !(await this.isApart(pending, wanted, before, after))",
       "pending === null && !pending",
     ],
     [

@@ -1074,6 +1074,31 @@ describe("the exit direct", () => {
     expect(world.devices.exits.directAllowed).toBe(true);
   });
 
+  test("a device that was blocked meanwhile stays blocked, whatever was withdrawn and waited", async () => {
+    world.devices.lanIs([LAN0], "up0");
+    await world.devices.setDirect(true);
+    const held = Promise.withResolvers<void>();
+    world.host.holds = (command) => (command.startsWith("nft") ? held.promise : null);
+    const limit = (down: number) => ({ rate: { down, up: down } });
+    const given = world.devices.assign(TV, limit(1));
+    const waiting = world.devices.assign(PHONE, { exit: "amsterdam", ...limit(2) });
+    await Bun.sleep(0);
+    await world.devices.assign(PHONE, { exit: "blocked", name: "a" });
+    await world.devices.assign(PHONE, { name: "b" });
+    const other = "02:00:00:00:00:40";
+    await world.devices.assign(other, { exit: "blocked" });
+    await world.devices.assign(other, { exit: "direct" });
+    await world.devices.setDirect(false);
+    expect(world.devices.exitOf(PHONE)).toBe("blocked");
+    held.resolve();
+    await Promise.all([given, waiting]);
+    expect(world.devices.exitOf(PHONE)).toBe("blocked");
+    expect(world.store.devices().find(({ id }) => id === PHONE)).toMatchObject({
+      name: "b",
+      exit: "blocked",
+    });
+  });
+
   test("that was refused is gone, also if a restore comes meanwhile", async () => {
     const loaded = Promise.withResolvers<void>();
     world.load = () => loaded.promise;

@@ -24,7 +24,7 @@ export class DestinationInvariants {
   private inKernel: Exits = new Map();
 
   constructor(private readonly world: World) {
-    this.kept = new Kept(() => this.saved);
+    this.kept = new Kept(() => this.saved(this.world.isWithdrawing));
   }
 
   /** No packet leaves by a rule that the database does not have, nor past one that blocks it. */
@@ -45,7 +45,7 @@ export class DestinationInvariants {
   /** Kernel, database and interface agree, on what was asked for. */
   async faultsAtRest(table: string, possible: Possible): Promise<string[]> {
     const { destinations } = (await this.world.read("/api/destinations")) as { destinations: Row[] };
-    const [shown, saved, inKernel] = [exitsOf(destinations), this.saved, exitsIn(table)];
+    const [shown, saved, inKernel] = [exitsOf(destinations), this.saved(), exitsIn(table)];
     // A tunnel that is down is none to the kernel.
     const open = exitsOf(destinations.map((row) => ({ ...row, exit: row.open ? row.exit : "blocked" })));
     return keys().flatMap((key) => {
@@ -61,10 +61,11 @@ export class DestinationInvariants {
     });
   }
 
-  private get saved(): Exits {
+  private saved(isWithdrawing = false): Exits {
     const { store } = this.world.parts;
     const rows = JSON.parse(store.read("destinations") ?? "[]") as Row[];
-    const isDirectAllowed = store.read("direct") === "on";
+    // Until the withdrawal is answered, the kernel may still be given a rule that was permitted before.
+    const isDirectAllowed = store.read("direct") === "on" || isWithdrawing;
     return exitsOf(
       rows.map((row) => (row.exit === "direct" && !isDirectAllowed ? { ...row, exit: "blocked" } : row)),
     );

@@ -142,6 +142,14 @@ export class World {
     );
   }
 
+  /** Whether the operator still waits for the end of the exit `direct`. */
+  get isWithdrawing(): boolean {
+    return this.requests.some(
+      ({ method, body, answer, isLost }) =>
+        method === "operator" && answer === null && !isLost && !(body as { isAllowed: boolean }).isAllowed,
+    );
+  }
+
   /** What the interface answers. */
   async read(path: string, params: Record<string, string> = {}): Promise<unknown> {
     return this.run({ method: "get", path, params });

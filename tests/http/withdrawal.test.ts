@@ -1,0 +1,209 @@
+import { afterEach, beforeEach, expect } from "bun:test";
+import { GatewayError } from "../../src/base/errors.ts";
+import { withdrawDirect } from "../../src/destinations/withdraw-direct.ts";
+import { slow } from "../fast.ts";
+import { Home } from "./home.ts";
+
+const { test } = slow;
+const TV = "02:00:00:00:00:20";
+
+let home: Home;
+beforeEach(async () => {
+  home = await Home.start();
+});
+afterEach(() => home.stop());
+
+const add = (body: object) => home.ask("POST", "/api/destinations", body);
+const list = async () => (await home.ask("GET", "/api/destinations")).destinations;
+const within = <T>(promise: Promise<T>) =>
+  Promise.race([
+    promise.then(
+      () => "ended",
+      (error) => `${error}`,
+    ),
+    Bun.sleep(1_500).then(() => "hangs"),
+  ]);
+
+test("a withdrawal that the kernel refused for the devices is not said to be in force", async () => {
+  const { devices, destinations, store } = home.parts;
+  await devices.setDirect(true);
+  await devices.assign(TV, { exit: "direct" });
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  const { atomically } = store;
+  store.atomically = () => {
+    throw new GatewayError("storage_full", "The database could not be written: the disk is full.");
+  };
+  const answer = destinations
+    .closeDirect(() => {
+      // From now on the kernel takes nothing.
+      home.host.fails = () => "before";
+      return devices.setDirect(false);
+    })
+    .then(
+      () => "withdrawn",
+      (error) => String(error.message),
+    );
+  const text = await answer;
+  store.atomically = atomically;
+  home.host.fails = () => null;
+  expect(devices.direct.allowed).toBe(true);
+  expect(text).not.toContain("The change is in force");
+});
+
+test.each([1, 2, 3, 4, 5, 6, 7, 8])(
+  "its answer is true, however much the kernel refuses at first: %p",
+  async (fails) => {
+    const { devices, store } = home.parts;
+    await devices.setDirect(true);
+    await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+    let fail = fails;
+    home.host.fails = (count) =>
+      home.host.commands[count - 1]?.startsWith("nft") && fail-- > 0 ? "before" : null;
+    const isAnswered = await withdrawDirect(home.parts).then(
+      () => true,
+      () => false,
+    );
+    const isGone = !devices.direct.allowed && store.read("direct") === null;
+    const hasNoRule =
+      (await list())[0].exit === "blocked" && !home.host.table?.includes("unblocked_by_direct");
+    expect(isAnswered).toBe(isGone && hasNoRule);
+  },
+);
+
+test("a rule that the kernel refuses to block does not stay once the permission is gone", async () => {
+  const { devices, destinations } = home.parts;
+  await devices.setDirect(true);
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  home.host.fails = () => "before";
+  const withdrawn = destinations.closeDirect(async () => {
+    await Bun.sleep(20);
+    home.host.fails = () => null;
+    const answer = await devices.setDirect(false);
+    home.host.fails = () => "before";
+    return answer;
+  });
+  await expect(withdrawn).rejects.toThrow("made to fail");
+  expect(await list()).toMatchObject([{ exit: "blocked" }]);
+  home.host.fails = () => null;
+  await add({ prefixes: ["198.51.100.0/24"], exit: "blocked" });
+  expect(home.host.table).not.toContain("unblocked_by_direct");
+});
+
+test("what root allows after it has begun to withdraw is allowed in the end", async () => {
+  const { devices } = home.parts;
+  await devices.setDirect(true);
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  const off = withdrawDirect(home.parts);
+  const on = await devices.setDirect(true);
+  await off;
+  expect([on.allowed, devices.direct.allowed]).toEqual([true, true]);
+});
+
+test("a withdrawal that is under way answers what is true, twice at once", async () => {
+  const { devices } = home.parts;
+  await devices.setDirect(true);
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  const both = await Promise.all([withdrawDirect(home.parts), withdrawDirect(home.parts)]);
+  expect(both.map(({ allowed }) => allowed)).toEqual([false, false]);
+  expect(await list()).toMatchObject([{ exit: "blocked" }]);
+  await devices.setDirect(true);
+  expect(await add({ prefixes: ["198.51.100.0/24"], exit: "direct" })).toMatchObject({ status: 200 });
+});
+
+test.each([true, false])(
+  "on a full disk the withdrawal holds and says so, with rules: %p",
+  async (hasRules) => {
+    const { devices, store } = home.parts;
+    await devices.setDirect(true);
+    await devices.assign(TV, { exit: "direct" });
+    if (hasRules) await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+    const { atomically } = store;
+    store.atomically = () => {
+      throw new GatewayError("storage_full", "The database could not be written: the disk is full.");
+    };
+    const text = await withdrawDirect(home.parts).then(String, (error) => String(error.message));
+    expect(text).toContain("The change is in force, but a restart would undo it");
+    expect([devices.direct, (await list()).map(({ exit }: { exit: string }) => exit)]).toEqual([
+      { allowed: false, devices: [] },
+      hasRules ? ["blocked"] : [],
+    ]);
+    store.atomically = atomically;
+    await withdrawDirect(home.parts);
+    expect([store.read("direct"), home.parts.destinations.list().destinations.length]).toEqual([
+      null,
+      hasRules ? 1 : 0,
+    ]);
+  },
+);
+
+test("a restore while a removal of a tunnel waits for a change of devices blocks nobody for ever", async () => {
+  const { devices, destinations, tunnels } = home.parts;
+  await home.ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
+  const held = Promise.withResolvers<void>();
+  const busy = devices.unlessUsed("oslo", () => held.promise);
+  await Bun.sleep(20);
+  const removed = tunnels.remove("amsterdam");
+  await Bun.sleep(0);
+  // As in the stages.
+  const permitted = devices.reload();
+  const read = Promise.all([permitted, destinations.reload(permitted)]);
+  await Bun.sleep(20);
+  held.resolve();
+  expect(await Promise.all([within(busy), within(removed), within(read)])).toEqual([
+    "ended",
+    "ended",
+    "ended",
+  ]);
+});
+
+test("a withdrawal beside a removal of a tunnel blocks nobody for ever", async () => {
+  const { devices, tunnels } = home.parts;
+  await devices.setDirect(true);
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  await home.ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
+  const all = await Promise.all([
+    within(withdrawDirect(home.parts)),
+    within(tunnels.remove("amsterdam")),
+    within(withdrawDirect(home.parts)),
+  ]);
+  expect(all).toEqual(["ended", "ended", "ended"]);
+});
+
+test("a removal of a tunnel beside a restore through the interface leaves root able to withdraw direct", async () => {
+  const { devices, liveBackup } = home.parts;
+  await home.ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
+  await home.ask("POST", "/api/tunnels/amsterdam/disconnect");
+  await devices.setDirect(true);
+  const contents = liveBackup.take();
+  const held = Promise.withResolvers<void>();
+  home.host.holds = (command) => {
+    return /^nft -|elements/.test(command) ? held.promise : null;
+  };
+  // The kernel takes a moment for it.
+  const busy = devices.assign(TV, { exit: "direct" });
+  await Bun.sleep(20);
+  const removed = home.ask("DELETE", "/api/tunnels/amsterdam");
+  await Bun.sleep(20);
+  const restored = liveBackup.restore(contents, { replace: true, direct: true, killswitchOff: false });
+  await Bun.sleep(20);
+  home.host.holds = () => null;
+  held.resolve();
+  const ends = await Promise.all([within(busy), within(removed), within(restored)]);
+  expect([...ends, await within(withdrawDirect(home.parts))]).not.toContain("hangs");
+});
+
+test("while the kernel's tools hang, a restart after a withdrawal was asked for gives no device direct", async () => {
+  const { devices, store } = home.parts;
+  await devices.setDirect(true);
+  await devices.assign(TV, { exit: "direct" });
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  const held = Promise.withResolvers<void>();
+  home.host.holds = (command) => (command.startsWith("nft") ? held.promise : null);
+  const withdrawn = withdrawDirect(home.parts);
+  await Bun.sleep(50);
+  const found = store.read("direct");
+  home.host.holds = () => null;
+  held.resolve();
+  await withdrawn;
+  expect(found).toBeNull();
+});
