@@ -26,12 +26,9 @@ export function tunnelPartsOn(needs: Needs) {
     ...{ targets, userspace, base: settings.interface, autoconnect: switches.autoconnect },
     register: (server, send) => connections.register(server, send),
     latest: (server) => latestOf(server, needs),
-    unlessUsed: async (tunnel, remove) => {
-      // Limits that the kernel is still given are waited for here, so that rules can be closed meanwhile.
-      await devices.unlessUsed(tunnel, async () => {});
-      // After a restore, too, the destinations' queue waits for the devices': never the other way round.
-      await destinations.unlessUsed(tunnel, () => devices.unlessUsed(tunnel, remove));
-    },
+    // The destinations' queue waits for the devices' after a restore: never the other way round.
+    unlessUsed: (tunnel, remove) =>
+      devices.unlessUsed(tunnel, remove, (turn) => destinations.unlessUsed(tunnel, turn)),
     alternatives: (server) =>
       switches.failover
         ? alternativesTo(server, catalogue.all()).flatMap((each) => reachedLike(each, server) ?? [])

@@ -89,7 +89,7 @@ const OVERTAKEN = Symbol("overtaken");
 /** The disk may be full for hours. */
 const SAVE_AGAIN_EVERY_MS = 15_000;
 /** Of the changes that have gone ahead of one: each may take a millisecond, with a thousand devices. */
-const MADE_IN_A_TURN = 8;
+const MADE_IN_A_TURN = 4;
 
 /**
  * Something that people decide, in the database and in force. The value is immutable: a change makes another one.
@@ -186,10 +186,18 @@ export class Decision<Value> {
     if (this.isUnsaved) await this.queue.add(() => this.saveRest());
   }
 
-  /** Runs work that no change overlaps, and after which none is taken back. */
-  async between<T>(work: () => T | Promise<T>): Promise<T> {
+  /**
+   * Runs work that no change overlaps, and after which none is taken back. `around` holds what else must not change; not
+   * while slow parts are waited for.
+   */
+  async between<T>(
+    work: () => T | Promise<T>,
+    around: <Done>(turn: () => Promise<Done>) => Promise<Done> = (turn) => turn(),
+  ): Promise<T> {
     for (;;) {
-      const done = await this.queue.add(async () => (this.pending === null ? { value: await work() } : null));
+      const done = await around(() =>
+        this.queue.add(async () => (this.pending === null ? { value: await work() } : null)),
+      );
       if (done !== null) return done.value;
       await this.pending?.ended;
     }

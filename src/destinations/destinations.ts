@@ -40,6 +40,8 @@ interface Deps {
   devices: {
     /** Those that can be given now. */
     readonly exits: Exits;
+    /** What root has decided about the exit `direct`. */
+    readonly direct: { allowed: boolean };
     exitOf(id: DeviceId): string;
     nameOf(id: DeviceId): string | null;
   };
@@ -178,16 +180,12 @@ export class Destinations {
 
   /** Runs root's withdrawal of the exit `direct`. Rules that have it block, and none gets it meanwhile. */
   async closeDirect<T>(withdraw: () => Promise<T>): Promise<T> {
-    const close = () => this.change((rules) => (rules.some(isDirect) ? rules.map(closed) : rules));
     this.withdrawals += 1;
     try {
       // A restart has neither from now on, whatever the kernel still does. What could not be saved is in force all the same.
-      const [, withdrawn] = await Promise.allSettled([close(), withdraw()]);
+      const [, withdrawn] = await Promise.allSettled([this.blockDirect(), withdraw()]);
       // A restore may have brought one meanwhile, or the kernel has refused to block one: this does it, or says so.
-      const [blocked] = await Promise.allSettled([close()]);
-      // Without a permission, what the kernel refuses twice does not stay: the kill switch keeps trying.
-      if (!this.deps.devices.exits.directAllowed && this.rules.some(isDirect))
-        await this.reload().catch(() => {});
+      const [blocked] = await Promise.allSettled([this.blockDirect()]);
       // That something has no effect is worse than that it is not saved.
       const faults = [withdrawn, blocked].flatMap((each) =>
         each.status === "rejected" ? [each.reason] : [],
@@ -200,7 +198,7 @@ export class Destinations {
   }
 
   /** Runs the removal of a tunnel; throws if rules lead to it. None can lead to it meanwhile. */
-  unlessUsed(tunnel: string, remove: () => Promise<void>): Promise<void> {
+  unlessUsed<Done>(tunnel: string, remove: () => Promise<Done>): Promise<Done> {
     return this.inForce.decision.between(async () => {
       const rule = this.rules.find(({ exit }) => formatExit(exit) === tunnel);
       if (rule === undefined) return remove();
@@ -227,6 +225,9 @@ export class Destinations {
     while (!signal.aborted) {
       await nextBeat(this.deps.clock, SAVE_AGAIN_EVERY_MS, signal);
       await this.inForce.decision.retry();
+      // The kernel may have refused to block one while its permission was withdrawn.
+      const mustBlock = !this.deps.devices.direct.allowed && this.withdrawals === 0;
+      if (mustBlock && this.rules.some(isDirect)) await this.blockDirect().catch(() => {});
       // The kill switch tells what it could not load.
       await this.names.expire().catch(() => {});
     }
@@ -243,6 +244,10 @@ export class Destinations {
       exits: { ...devices.exits, directAllowed },
       overlapOf: (prefix: Prefix) => killSwitch.ownerOf(prefix),
     };
+  }
+
+  private blockDirect(): Promise<void> {
+    return this.change((rules) => (rules.some(isDirect) ? rules.map(closed) : rules));
   }
 
   private async change(edit: (rules: readonly Rule[]) => readonly Rule[]): Promise<void> {

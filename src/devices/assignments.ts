@@ -57,6 +57,9 @@ interface Deps {
   onExits: (before: Decisions, after: Decisions) => void;
 }
 
+/** Runs a turn while something else cannot change either. */
+export type Around = <Done>(turn: () => Promise<Done>) => Promise<Done>;
+
 /** Anyone on the LAN may assign devices, so the disk and the kernel's memory are limited. */
 export const MAX_ASSIGNED = 1_000;
 /** Each one needs some rules in the firewall and in routing, which every packet passes. */
@@ -177,12 +180,16 @@ export class Assignments {
       .finally(() => this.keepOrders());
   }
 
-  /** Runs the removal of a tunnel; throws if devices go through it. None can be given it meanwhile. */
-  unlessUsed(tunnel: string, remove: () => Promise<void>): Promise<void> {
-    return this.decision.between(async () => {
+  /**
+   * Runs the removal of a tunnel; throws if devices go through it. None can be given it meanwhile. `around` sees to what
+   * else may lead to it.
+   */
+  async unlessUsed(tunnel: string, remove: () => Promise<void>, around?: Around): Promise<void> {
+    this.assertUnused(tunnel);
+    await this.decision.between(async () => {
       this.assertUnused(tunnel);
       await remove();
-    });
+    }, around);
   }
 
   private assertUnused(tunnel: string): void {

@@ -13,7 +13,7 @@ import { isUsedUp } from "../shared/quotas.ts";
 import { type DeviceFacts, deviceFactsOf } from "../shared/verdict.ts";
 import type { Host } from "../system/host.ts";
 import { timeZone } from "../system/time-zone.ts";
-import { Assignments, defaultExitOf } from "./assignments.ts";
+import { type Around, Assignments, defaultExitOf } from "./assignments.ts";
 import { type AllByTime, allByTime } from "./by-time.ts";
 import { Choices } from "./choices.ts";
 import { type Direct, directChanges, directIn, withDirect } from "./direct.ts";
@@ -330,9 +330,9 @@ export class Devices {
     return this.direct;
   }
 
-  /** Runs the removal of a tunnel; throws if devices go through it. None can be given it meanwhile. */
-  unlessUsed(tunnel: string, remove: () => Promise<void>): Promise<void> {
-    return this.assignments.unlessUsed(tunnel, remove);
+  /** See `Assignments`. */
+  unlessUsed(tunnel: string, remove: () => Promise<void>, around?: Around): Promise<void> {
+    return this.assignments.unlessUsed(tunnel, remove, around);
   }
 
   /** Calls back after devices have changed, a few times a second at most. */

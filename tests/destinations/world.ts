@@ -110,6 +110,7 @@ export class World {
       },
       devices: {
         exits: { tunnels: ["main", "amsterdam"], directAllowed: true },
+        direct: { allowed: true },
         exitOf: (id) => this.exitOf(id),
         nameOf: () => null,
       },

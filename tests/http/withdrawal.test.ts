@@ -2,10 +2,16 @@ import { afterEach, beforeEach, expect } from "bun:test";
 import { GatewayError } from "../../src/base/errors.ts";
 import { withdrawDirect } from "../../src/destinations/withdraw-direct.ts";
 import { slow } from "../fast.ts";
+import { until } from "../rig/tools/until.ts";
 import { Home } from "./home.ts";
 
 const { test } = slow;
+/** Only what has failed waits for it. */
+const HANGS_AFTER_MS = 20_000;
 const TV = "02:00:00:00:00:20";
+const LAPTOP = "02:00:00:00:00:21";
+/** The kill switch has another one. */
+const LIMITS_CHANGE = "nft -f -";
 
 let home: Home;
 beforeEach(async () => {
@@ -21,7 +27,7 @@ const within = <T>(promise: Promise<T>) =>
       () => "ended",
       (error) => `${error}`,
     ),
-    Bun.sleep(1_500).then(() => "hangs"),
+    Bun.sleep(HANGS_AFTER_MS).then(() => "hangs"),
   ]);
 
 test("a withdrawal that the kernel refused for the devices is not said to be in force", async () => {
@@ -70,23 +76,103 @@ test.each([1, 2, 3, 4, 5, 6, 7, 8])(
   },
 );
 
-test("a rule that the kernel refuses to block does not stay once the permission is gone", async () => {
+/** Only the permission is taken: the kernel takes no rule. */
+async function refuseRules(): Promise<void> {
   const { devices, destinations } = home.parts;
-  await devices.setDirect(true);
-  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
   home.host.fails = () => "before";
   const withdrawn = destinations.closeDirect(async () => {
     await Bun.sleep(20);
     home.host.fails = () => null;
-    const answer = await devices.setDirect(false);
-    home.host.fails = () => "before";
-    return answer;
+    return devices.setDirect(false).finally(() => {
+      home.host.fails = () => "before";
+    });
   });
   await expect(withdrawn).rejects.toThrow("made to fail");
-  expect(await list()).toMatchObject([{ exit: "blocked" }]);
   home.host.fails = () => null;
-  await add({ prefixes: ["198.51.100.0/24"], exit: "blocked" });
+}
+
+test("a rule that the kernel refuses to block does not stay once the permission is gone", async () => {
+  await home.parts.devices.setDirect(true);
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  await refuseRules();
+  expect(home.host.table).toContain("unblocked_by_direct");
+  const stopping = new AbortController();
+  const watched = home.parts.destinations.watch(stopping.signal);
+  await home.pass(15_000);
+  expect(await list()).toMatchObject([{ exit: "blocked" }]);
   expect(home.host.table).not.toContain("unblocked_by_direct");
+  stopping.abort();
+  await watched;
+});
+
+test("a rule that blocks and could not be saved outlives a withdrawal that the kernel refuses", async () => {
+  const { devices, store } = home.parts;
+  await devices.setDirect(true);
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  const { atomically } = store;
+  store.atomically = () => {
+    throw new GatewayError("storage_full", "The database could not be written: the disk is full.");
+  };
+  await add({ prefixes: ["198.51.100.0/24"], exit: "blocked" });
+  await refuseRules();
+  store.atomically = atomically;
+  const prefixes = (await list()).flatMap((rule: { prefixes: string[] }) => rule.prefixes);
+  expect(prefixes).toContain("198.51.100.0/24");
+});
+
+test("a withdrawal that is repeated after a refusal leaves no direct rule in the database", async () => {
+  const { devices, destinations } = home.parts;
+  await devices.setDirect(true);
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  await refuseRules();
+  await withdrawDirect(home.parts);
+  await devices.setDirect(true);
+  await destinations.reload();
+  expect(await list()).toMatchObject([{ exit: "blocked" }]);
+});
+
+/** The removal of a tunnel has waited for one limit, and waits for the next. */
+async function holdRemoval(): Promise<{ release: () => Promise<unknown> }> {
+  const { devices, tunnels } = home.parts;
+  await home.ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
+  const held: PromiseWithResolvers<void>[] = [];
+  home.host.holds = (command) => {
+    if (command !== LIMITS_CHANGE) return null;
+    held.push(Promise.withResolvers<void>());
+    return held.at(-1)?.promise ?? null;
+  };
+  const first = devices.assign(TV, { rate: { down: 5, up: 5 } });
+  await until(() => held.length === 1, HANGS_AFTER_MS, 1);
+  const removed = tunnels.remove("amsterdam");
+  await Bun.sleep(20);
+  const second = devices.assign(LAPTOP, { rate: { down: 5, up: 5 } });
+  await Bun.sleep(20);
+  held[0]?.resolve();
+  await until(() => held.length === 2, HANGS_AFTER_MS, 1);
+  await Bun.sleep(20);
+  return {
+    release: () => {
+      home.host.holds = () => null;
+      held[1]?.resolve();
+      return Promise.all([first, second, removed]);
+    },
+  };
+}
+
+test("a withdrawal does not wait for limits because a tunnel is being removed", async () => {
+  await home.parts.devices.setDirect(true);
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  const { release } = await holdRemoval();
+  const isBlocked = async () => (await list())[0].exit === "blocked";
+  void withdrawDirect(home.parts);
+  await until(isBlocked, HANGS_AFTER_MS);
+  await release();
+});
+
+test("a rule that blocks does not wait for limits because a tunnel is being removed", async () => {
+  const { release } = await holdRemoval();
+  expect(await within(add({ prefixes: ["192.0.2.0/24"], exit: "blocked" }))).toBe("ended");
+  await release();
 });
 
 test("what root allows after it has begun to withdraw is allowed in the end", async () => {
@@ -200,10 +286,9 @@ test("while the kernel's tools hang, a restart after a withdrawal was asked for 
   const held = Promise.withResolvers<void>();
   home.host.holds = (command) => (command.startsWith("nft") ? held.promise : null);
   const withdrawn = withdrawDirect(home.parts);
-  await Bun.sleep(50);
-  const found = store.read("direct");
+  // If it were saved only with the kernel's answer, this would never come.
+  await until(() => store.read("direct") === null);
   home.host.holds = () => null;
   held.resolve();
   await withdrawn;
-  expect(found).toBeNull();
 });

@@ -22,6 +22,8 @@ export class DestinationInvariants {
   readonly kept: Kept<Exits>;
   /** As the firewall's table had them when it was last looked at. */
   private inKernel: Exits = new Map();
+  /** The rules that were direct when that was last permitted. */
+  private permitted: ReadonlySet<string> = new Set();
 
   constructor(private readonly world: World) {
     this.kept = new Kept(() => this.saved(this.world.isWithdrawing));
@@ -64,10 +66,13 @@ export class DestinationInvariants {
   private saved(isWithdrawing = false): Exits {
     const { store } = this.world.parts;
     const rows = JSON.parse(store.read("destinations") ?? "[]") as Row[];
+    const isDirectAllowed = store.read("direct") === "on";
+    const ids = () => rows.filter(({ exit }) => exit === "direct").map(({ id }) => id);
+    if (isDirectAllowed) this.permitted = new Set(ids());
     // Until the withdrawal is answered, the kernel may still be given a rule that was permitted before.
-    const isDirectAllowed = store.read("direct") === "on" || isWithdrawing;
+    const isDirect = (id: string) => isDirectAllowed || (isWithdrawing && this.permitted.has(id));
     return exitsOf(
-      rows.map((row) => (row.exit === "direct" && !isDirectAllowed ? { ...row, exit: "blocked" } : row)),
+      rows.map((row) => (row.exit === "direct" && !isDirect(row.id) ? { ...row, exit: "blocked" } : row)),
     );
   }
 }
