@@ -1,12 +1,15 @@
 import { readFileSync } from "node:fs";
 import type { Tab } from "../dashboard/browser.ts";
 import type { Rig } from "../dashboard/rig.ts";
+import { until } from "../tools/until.ts";
 import { now } from "./clock.ts";
 import { type Measurement, measurementOf } from "./measure.ts";
 
 const PAGES = [0, 1, 10];
 /** A page reads more than five answers when it opens, and a client gets ten a second. */
 const PAUSE_MS = 1_000;
+/** On a busy machine; otherwise it takes two seconds. */
+const QUIET_WITHIN_MS = 60_000;
 /** proc_pid_stat(5) counts in hundredths of a second, on every architecture that Debian has. */
 const TICK_MS = 10;
 
@@ -23,6 +26,7 @@ export async function measurePageCost(rig: Rig, rounds: number, ms: number): Pro
   const found = PAGES.map((): Cost[] => []);
   for (let round = 0; round < rounds; round += 1) {
     const tabs: Tab[] = [];
+    await quiet(rig);
     for (const [index, pages] of PAGES.entries()) {
       while (tabs.length < pages) tabs.push(await openOne(rig));
       found[index]?.push(await costOf(rig, ms));
@@ -49,6 +53,21 @@ async function openOne(rig: Rig): Promise<Tab> {
   await tab.shows(".rates .received", /^[0-9]/);
   await tab.page.waitForNetworkIdle({ idleTime: PAUSE_MS });
   return tab;
+}
+
+/** Pages that were closed a moment ago may still have answers on their way. */
+async function quiet(rig: Rig): Promise<void> {
+  let before = Number.NaN;
+  await until(
+    async () => {
+      const { bytes } = await readingOf(rig);
+      const isQuiet = bytes === before;
+      before = bytes;
+      return isQuiet;
+    },
+    QUIET_WITHIN_MS,
+    PAUSE_MS,
+  );
 }
 
 async function costOf(rig: Rig, ms: number): Promise<Cost> {

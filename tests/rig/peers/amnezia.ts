@@ -1,5 +1,6 @@
 import { blake2s } from "@noble/hashes/blake2.js";
 import { startServer } from "../tools/server-program.ts";
+import { lossy } from "./lossy.ts";
 
 /** Where the program listens, besides WireGuard. */
 export const AMNEZIA_PORT = 41_194;
@@ -108,7 +109,8 @@ async function serve(wireguardPort: number, setting: Setting): Promise<void> {
         const name = `${address} ${port}`;
         const begun = clients.get(name) ?? inside(port, address);
         clients.set(name, begun);
-        (await begun).send(inner);
+        const socket = await begun;
+        lossy(() => socket.send(inner));
       },
       // The client may be out of reach for a while.
       error() {},
@@ -118,7 +120,7 @@ async function serve(wireguardPort: number, setting: Setting): Promise<void> {
     Bun.udpSocket({
       connect: { hostname: "127.0.0.1", port: wireguardPort },
       socket: {
-        data: (_, packet) => void outside.send(done(packet, setting, theirs), port, address),
+        data: (_, packet) => lossy(() => outside.send(done(packet, setting, theirs), port, address)),
         error() {},
       },
     });

@@ -1,6 +1,7 @@
 import { commandIn } from "../../../src/sandbox/namespace.ts";
 import { startServer } from "../tools/server-program.ts";
 import { AMNEZIA_PORT } from "./amnezia.ts";
+import { lossy } from "./lossy.ts";
 import { SHADOWSOCKS_PORT } from "./shadowsocks.ts";
 
 /** Where the program listens, besides WireGuard. */
@@ -65,7 +66,8 @@ async function serve(wireguardPort: number, { serverKey, wireguard }: Server): P
         const name = `${address} ${port}`;
         const begun = clients.get(name) ?? inside(port, address);
         clients.set(name, begun);
-        (await begun).send(packet);
+        const socket = await begun;
+        lossy(() => socket.send(packet));
       },
       // The client may be out of reach for a while.
       error() {},
@@ -81,7 +83,7 @@ async function serve(wireguardPort: number, { serverKey, wireguard }: Server): P
           theirs ??= await keyAt(wireguard, socket.port);
           if (theirs === null || !crossed(packet, theirs, packet.readUInt8(0))) return;
           packet.writeUInt8(0x80 + Math.floor(Math.random() * 0x80), 1);
-          outside.send(packet, port, address);
+          lossy(() => outside.send(packet, port, address));
         },
         error() {},
       },
