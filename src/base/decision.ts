@@ -355,28 +355,35 @@ export class Decision<Value> {
     }
   }
 
-  /** Once what is open is closed, the database does not have it any more. */
+  /** The database has what was before as soon as all is closed that the change has opened. */
   private async takeBack(before: Value, after: Value): Promise<void> {
     if (this.stale !== null) await this.readAgain(this.stale.ready);
     const present = this.current;
     this.current = this.undone({ before, after }, present);
     this.isUnsaved = true;
-    for (const part of this.changedParts(this.current, present).toReversed())
-      await part.apply(this.current).catch(() => {});
+    await this.putBack(this.current, present, () => this.saveRest());
   }
 
-  /** What is open is closed before it is removed from the database. */
   private async refused(before: Value, after: Value, isSaved: boolean, error: unknown): Promise<never> {
     this.current = before;
-    for (const part of this.changedParts(before, after).toReversed())
-      await part.apply(before).catch(() => {});
+    const left = await this.putBack(before, after, () => (isSaved ? this.takeOut(before, after) : null));
     // Another change may have had it applied there meanwhile.
     for (const part of this.changedParts(before, after, true)) void part.apply(before).catch(() => {});
-    if (isSaved && this.takeOut(before, after) !== null) {
+    if (left !== null) {
       this.isUnsaved = true;
       throw new NotTakenBack(error);
     }
     throw error;
+  }
+
+  /** First what was open is closed, then it is removed from the database, and after that what was closed opens. */
+  private async putBack(before: Value, after: Value, save: () => unknown): Promise<unknown> {
+    const parts = this.changedParts(before, after).toReversed();
+    const opens = (part: Part<Value>) => part.effect(before, after) === "tightens";
+    for (const part of parts) if (!opens(part)) await part.apply(before).catch(() => {});
+    const fault = save();
+    for (const part of parts) if (opens(part)) await part.apply(before).catch(() => {});
+    return fault;
   }
 
   /** Takes a change out of the database. What another writer has written since stays, and is read soon. */

@@ -49,9 +49,8 @@ const FAULTS: readonly Planted[] = [
   {
     fault: "the database keeps what the kernel has refused",
     file: "src/base/decision.ts",
-    right:
-      "    if (isSaved && this.takeOut(before, after) !== null) {\n      this.isUnsaved = true;\n      throw new NotTakenBack(error);\n    }\n",
-    wrong: "",
+    right: "() => (isSaved ? this.takeOut(before, after) : null)",
+    wrong: "() => null",
     found: "4:4",
   },
   {
