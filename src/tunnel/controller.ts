@@ -141,8 +141,10 @@ export class Controller {
     return this.requests.connect(targets, move, asked ?? (targets.length > 1 ? rules : {}));
   }
 
-  disconnect(): Promise<void> {
-    return this.requests.disconnect(() => this.endTunnel());
+  /** Throws if a restart would connect it again, because the database cannot be written. */
+  async disconnect(): Promise<void> {
+    await this.requests.disconnect(() => this.endTunnel());
+    this.deps.savedState.assertSaved();
   }
 
   private async endTunnel(): Promise<void> {
@@ -169,7 +171,7 @@ export class Controller {
   }
 
   private async leave(): Promise<void> {
-    await this.disconnect();
+    await this.requests.disconnect(() => this.endTunnel());
     await this.settle();
     if (this.unsettled !== null) throw refused("tunnel_not_removed", { reason: this.unsettled });
     await this.parts.reconciler.withdraw();

@@ -184,11 +184,15 @@ export class Tunnels {
     for (const tunnel of tunnels) await this.dropUnused(tunnel).catch(() => {});
   }
 
-  /** Ends a tunnel that no device uses, and frees its slot. If it throws, the tunnel is still there. */
+  /**
+   * Ends a tunnel that no device uses, and frees its slot. If it throws, the tunnel is still there, or would be after a
+   * restart, because the database cannot be written.
+   */
   async remove(name: string): Promise<void> {
     const tunnel = this.named(name);
     if (name === MAIN) throw refused("tunnel_main_stays");
     await this.deps.unlessUsed(name, () => this.end(tunnel));
+    this.deps.savedState.assertSaved();
   }
 
   /**

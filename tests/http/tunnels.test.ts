@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect } from "bun:test";
+import { GatewayError } from "../../src/base/errors.ts";
 import { slow } from "../fast.ts";
 import { BODY } from "../servers/example.ts";
 import { Home } from "./home.ts";
@@ -243,4 +244,21 @@ test("listeners hear of a tunnel that is removed, and of the number of each tunn
     { type: "tunnel_update", payload: { name: "tv", state: "disconnected" } },
     { type: "tunnel_removed", payload: { name: "tv" } },
   ]);
+});
+
+test("on a full disk a disconnect and a removal take effect, and say that a restart would undo them", async () => {
+  await home.connect();
+  await lead("amsterdam", HOME);
+  const { atomically } = home.parts.store;
+  home.parts.store.atomically = () => {
+    throw new GatewayError("storage_full", "The database could not be written: the disk is full.");
+  };
+  const undone = { status: 500, error: expect.stringContaining("a restart would lose the changes") };
+  expect(await send("POST", "/api/disconnect")).toMatchObject(undone);
+  expect(await send("DELETE", "/api/tunnels/amsterdam")).toMatchObject(undone);
+  const listed = (await send("GET", "/api/tunnels")) as unknown as { tunnels: object[] };
+  expect(listed.tunnels).toMatchObject([{ name: "main", state: "disconnected" }]);
+  home.parts.store.atomically = atomically;
+  expect(await send("POST", "/api/disconnect")).toMatchObject({ status: 200 });
+  expect(home.parts.savedState.trouble).toBeNull();
 });

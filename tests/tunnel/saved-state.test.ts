@@ -15,7 +15,7 @@ function disk(gateway: Gateway, takes: "all" | "nothing"): void {
 }
 
 describe("on a disk that takes nothing", () => {
-  test("the gateway connects, reconnects and disconnects; it is told once, and saved as soon as it can be", () =>
+  test("the gateway connects, reconnects and disconnects, which a restart would undo; it is told once, and saved as soon as it can be", () =>
     inDirectory(async (directory) => {
       const gateway = await Gateway.started(directory);
       const { controller, savedState, alerts } = gateway;
@@ -26,7 +26,10 @@ describe("on a disk that takes nothing", () => {
       controller.lost("the server is silent");
       await controller.redial(TWO, new AbortController().signal);
       expect(await gateway.status()).toMatchObject({ connected: true, server: "two" });
-      await controller.disconnect();
+      await expect(controller.disconnect()).rejects.toMatchObject({
+        code: "storage_full",
+        message: TROUBLE,
+      });
       expect(await gateway.status()).toMatchObject({ state: "disconnected", killswitch_active: true });
       expect([savedState.trouble, alerts]).toEqual([TROUBLE, ["state_not_saved"]]);
       expect(savedState.connection()).toBeNull();

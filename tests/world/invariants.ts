@@ -182,7 +182,7 @@ export class Invariants {
       const { answer } = request;
       if (answer instanceof Error && !isOpen(answer)) continue;
       const changed = [...possible].map((held) => given(request, held) ?? held);
-      possible = new Set(answer === "done" ? changed : [...possible, ...changed]);
+      possible = new Set(answer === "done" && !isUndone(request) ? changed : [...possible, ...changed]);
     }
     return possible;
   }
@@ -211,12 +211,13 @@ interface Saved {
   isDirectAllowed: boolean;
 }
 
-/** After these, a tunnel may have what was asked for all the same, or get it later. */
+/** After these, a tunnel may have what was asked for all the same, or get it later, or lose it with a restart. */
 const UNDECIDED: ReadonlySet<Code> = new Set([
   "no_answer",
   "interrupted",
   "unable",
   "kernel_refused",
+  "storage_full",
   "timed_out",
 ]);
 
@@ -269,6 +270,9 @@ async function networkExit(world: World): Promise<Exit[]> {
 function networkGivenBy({ path, body }: Request): Exit | undefined {
   return path === "/api/networks/:interface" ? ((body as { exit: Exit | null }).exit ?? NONE) : undefined;
 }
+
+/** A tunnel connects without the disk, as the status and an alert say: a restart leads it where it led before. */
+const isUndone = ({ path, isUnsaved }: Request): boolean => isUnsaved && path === "/api/connect";
 
 /** Where main leads; empty without a target. */
 function mainGivenBy({ path, body }: Request): string | undefined {
