@@ -22,11 +22,9 @@ export class DestinationInvariants {
   readonly kept: Kept<Exits>;
   /** As the firewall's table had them when it was last looked at. */
   private inKernel: Exits = new Map();
-  /** The rules that were direct when that was last permitted. */
-  private permitted: ReadonlySet<string> = new Set();
 
   constructor(private readonly world: World) {
-    this.kept = new Kept(() => this.saved(this.world.isWithdrawing));
+    this.kept = new Kept(() => this.saved(this.world.askedBeforeWithdrawal));
   }
 
   /** No packet leaves by a rule that the database does not have, nor past one that blocks it. */
@@ -63,18 +61,21 @@ export class DestinationInvariants {
     });
   }
 
-  private saved(isWithdrawing = false): Exits {
+  private saved(asked: readonly Request[] = []): Exits {
     const { store } = this.world.parts;
     const rows = JSON.parse(store.read("destinations") ?? "[]") as Row[];
-    const isDirectAllowed = store.read("direct") === "on";
-    const ids = () => rows.filter(({ exit }) => exit === "direct").map(({ id }) => id);
-    if (isDirectAllowed) this.permitted = new Set(ids());
+    const isAllowed = store.read("direct") === "on";
     // Until the withdrawal is answered, the kernel may still be given a rule that was permitted before.
-    const isDirect = (id: string) => isDirectAllowed || (isWithdrawing && this.permitted.has(id));
+    const mayBeDirect = (row: Row) => isAllowed || asked.some((request) => leadsDirectly(request, row));
     return exitsOf(
-      rows.map((row) => (row.exit === "direct" && !isDirect(row.id) ? { ...row, exit: "blocked" } : row)),
+      rows.map((row) => (row.exit === "direct" && !mayBeDirect(row) ? { ...row, exit: "blocked" } : row)),
     );
   }
+}
+
+function leadsDirectly({ path, body, rule }: Request, row: Row): boolean {
+  if (!path.startsWith("/api/destinations") || rule === undefined) return false;
+  return (body as Row | undefined)?.exit === "direct" && Bun.deepEquals(keysOf(rule), keysOf(row));
 }
 
 /** The exit that a request gives a destination; undefined if it leaves that as it is. */

@@ -57,6 +57,8 @@ export interface Request extends Asked {
   answers: number;
   /** Whether the process that it was made to is gone. */
   isLost: boolean;
+  /** Whether the disk was full before it was answered. */
+  isUnsaved: boolean;
 }
 
 /**
@@ -142,12 +144,13 @@ export class World {
     );
   }
 
-  /** Whether the operator still waits for the end of the exit `direct`. */
-  get isWithdrawing(): boolean {
-    return this.requests.some(
+  /** What was asked for before the operator asked for the end of the exit `direct`, and still waits; otherwise nothing. */
+  get askedBeforeWithdrawal(): readonly Request[] {
+    const at = this.requests.findIndex(
       ({ method, body, answer, isLost }) =>
         method === "operator" && answer === null && !isLost && !(body as { isAllowed: boolean }).isAllowed,
     );
+    return this.requests.slice(0, Math.max(at, 0));
   }
 
   /** What the interface answers. */
@@ -159,6 +162,7 @@ export class World {
   fillDisk(isFull: boolean): void {
     this.note(isFull ? "the disk is full" : "the disk has room");
     this.isDiskFull = isFull;
+    for (const request of this.requests) if (isFull && request.answer === null) request.isUnsaved = true;
     const { database } = this.parts.store as unknown as { database: { run(statement: string): void } };
     database.run(`PRAGMA query_only = ${isFull ? "ON" : "OFF"}`);
   }
@@ -259,7 +263,13 @@ export class World {
   }
 
   private follow(asked: Asked, run: () => Promise<unknown>): void {
-    const request: Request = { ...asked, answer: null, answers: 0, isLost: false };
+    const request: Request = {
+      ...asked,
+      answer: null,
+      answers: 0,
+      isLost: false,
+      isUnsaved: this.isDiskFull,
+    };
     this.requests.push(request);
     this.note(textOf(request));
     const answered = (answer: Request["answer"]) => {
