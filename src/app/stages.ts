@@ -45,9 +45,9 @@ function firstOf(parts: Needs): Part[] {
     {
       name: "devices and destinations",
       reload: () => {
-        const permitted = devices.reload();
+        const read = devices.reload();
         // `direct` needs the permission, which the devices read. No client's change may come before either.
-        return Promise.all([permitted, destinations.reload(permitted)]);
+        return Promise.all([read, destinations.reload(devices.turns())]);
       },
       run: (signal) => Promise.all([devices.watch(signal), destinations.watch(signal)]),
     },

@@ -28,7 +28,14 @@ export function tunnelPartsOn(needs: Needs) {
     latest: (server) => latestOf(server, needs),
     // The destinations' queue waits for the devices' after a restore: never the other way round.
     unlessUsed: (tunnel, remove) =>
-      devices.unlessUsed(tunnel, remove, (turn) => destinations.unlessUsed(tunnel, turn)),
+      devices.unlessUsed(
+        tunnel,
+        () => {
+          destinations.assertUnused(tunnel);
+          return remove();
+        },
+        { around: (turn) => destinations.unchanged(turn), isRead: () => destinations.isRead },
+      ),
     alternatives: (server) =>
       switches.failover
         ? alternativesTo(server, catalogue.all()).flatMap((each) => reachedLike(each, server) ?? [])

@@ -33,6 +33,8 @@ interface Deps<Value> {
   };
   /** What the database has. */
   read: () => Value;
+  /** Whether the database has what was read; what is not permitted may be read otherwise, and is saved so. */
+  isStored?: (value: Value) => boolean;
   /** Writes what differs from what the database has, in one transaction. */
   write: (stored: Value, value: Value) => void;
   /** In the order in which they are applied. Those that do not loosen anything come first. */
@@ -119,7 +121,7 @@ export class Decision<Value> {
   private readonly queue = new Queue();
 
   constructor(private readonly deps: Deps<Value>) {
-    this.current = deps.read();
+    this.current = this.read();
   }
 
   /** What is in force, or is being put in force. */
@@ -130,6 +132,11 @@ export class Decision<Value> {
   /** Whether the database has what is in force. */
   get isSaved(): boolean {
     return !this.isUnsaved;
+  }
+
+  /** Whether this has read what another writer has written. */
+  get isRead(): boolean {
+    return this.stale === null;
   }
 
   /** What a restart would find. */
@@ -172,6 +179,11 @@ export class Decision<Value> {
     });
   }
 
+  /** Resolves once what was begun has had its turn; slow parts may still be at work. */
+  turns(): Promise<void> {
+    return this.queue.drained();
+  }
+
   /** Saves what is in force and could not be saved, until `signal` aborts. The client that made the change was told. */
   async keepSaved(clock: Clock, signal: AbortSignal): Promise<void> {
     for (;;) {
@@ -188,19 +200,28 @@ export class Decision<Value> {
 
   /**
    * Runs work that no change overlaps, and after which none is taken back. `around` holds what else must not change; not
-   * while slow parts are waited for.
+   * while slow parts, or what another writer has written, are waited for. `isRead` tells whether it has read that, too.
    */
   async between<T>(
     work: () => T | Promise<T>,
     around: <Done>(turn: () => Promise<Done>) => Promise<Done> = (turn) => turn(),
+    isRead = () => true,
   ): Promise<T> {
     for (;;) {
+      const isFree = () => this.pending === null && this.isRead && isRead();
+      // Whoever has not read yet has its turn for it in the queue already.
       const done = await around(() =>
-        this.queue.add(async () => (this.pending === null ? { value: await work() } : null)),
+        this.queue.add(async () => (isFree() ? { value: await work() } : null)),
       );
       if (done !== null) return done.value;
       await this.pending?.ended;
     }
+  }
+
+  private read(): Value {
+    const value = this.deps.read();
+    this.isUnsaved = this.deps.isStored?.(value) === false;
+    return value;
   }
 
   private wait(wanted: Wanted<Value>): Promise<void> {
@@ -216,8 +237,7 @@ export class Decision<Value> {
   private async readAgain(ready: Promise<unknown> | undefined): Promise<unknown[]> {
     await ready?.catch(() => {});
     const before = this.current;
-    this.current = this.deps.read();
-    this.isUnsaved = false;
+    this.current = this.read();
     this.stale = null;
     for (const { later } of this.waiting) later.clear();
     const refused: unknown[] = [];

@@ -8,9 +8,9 @@ import { Unsaved } from "../base/unsaved.ts";
 import { type Exits, formatExit } from "../devices/exit.ts";
 import type { DeviceId } from "../devices/id.ts";
 import type { Exit, PolicyPart } from "../killswitch/policy.ts";
-import { isOutside, isOutsideExit } from "../shared/exits.ts";
+import { isOutside } from "../shared/exits.ts";
 import type { Host } from "../system/host.ts";
-import { closed, directChanges } from "./direct.ts";
+import { closed, directChanges, isDirect } from "./direct.ts";
 import { explained } from "./explained.ts";
 import { type KeptText, Names } from "./names.ts";
 import { refused } from "./refusals.ts";
@@ -164,6 +164,8 @@ export class Destinations {
   /** Hands the rules to the kill switch, after the start or after another writer has changed the database. */
   async reload(ready?: Promise<unknown>): Promise<void> {
     await this.inForce.decision.reload(ready).finally(() => this.settleNames());
+    // What was not permitted when it was read blocks, also once `direct` is permitted for something else.
+    await this.inForce.decision.retry();
   }
 
   /**
@@ -197,13 +199,21 @@ export class Destinations {
     }
   }
 
-  /** Runs the removal of a tunnel; throws if rules lead to it. None can lead to it meanwhile. */
-  unlessUsed<Done>(tunnel: string, remove: () => Promise<Done>): Promise<Done> {
-    return this.inForce.decision.between(async () => {
-      const rule = this.rules.find(({ exit }) => formatExit(exit) === tunnel);
-      if (rule === undefined) return remove();
+  /** Whether the rules are those that another writer has written. */
+  get isRead(): boolean {
+    return this.inForce.decision.isRead;
+  }
+
+  /** Runs work during which no rule changes. */
+  unchanged<Done>(work: () => Promise<Done>): Promise<Done> {
+    return this.inForce.decision.between(work);
+  }
+
+  /** Throws if rules lead to the tunnel. */
+  assertUnused(tunnel: string): void {
+    const rule = this.rules.find(({ exit }) => formatExit(exit) === tunnel);
+    if (rule !== undefined)
       throw refused("rule_to_tunnel", { rule: rule.id, target: targetOf(rule), tunnel });
-    });
   }
 
   /** What leaves outside every tunnel now: names and networks. */
@@ -226,8 +236,9 @@ export class Destinations {
       await nextBeat(this.deps.clock, SAVE_AGAIN_EVERY_MS, signal);
       await this.inForce.decision.retry();
       // The kernel may have refused to block one while its permission was withdrawn.
-      const mustBlock = !this.deps.devices.direct.allowed && this.withdrawals === 0;
-      if (mustBlock && this.rules.some(isDirect)) await this.blockDirect().catch(() => {});
+      if (this.mustBlock && this.rules.some(isDirect))
+        // In its turn: a restore that came before it may have brought a permission.
+        await this.blockDirect(() => this.mustBlock).catch(() => {});
       // The kill switch tells what it could not load.
       await this.names.expire().catch(() => {});
     }
@@ -246,8 +257,12 @@ export class Destinations {
     };
   }
 
-  private blockDirect(): Promise<void> {
-    return this.change((rules) => (rules.some(isDirect) ? rules.map(closed) : rules));
+  private get mustBlock(): boolean {
+    return !this.deps.devices.direct.allowed && this.withdrawals === 0;
+  }
+
+  private blockDirect(must = () => true): Promise<void> {
+    return this.change((rules) => (must() && rules.some(isDirect) ? rules.map(closed) : rules));
   }
 
   private async change(edit: (rules: readonly Rule[]) => readonly Rule[]): Promise<void> {
@@ -294,10 +309,6 @@ export class Destinations {
       if (!this.rules.some((rule) => rule.id === id)) return id;
     }
   }
-}
-
-function isDirect({ exit }: Rule): boolean {
-  return isOutsideExit(exit);
 }
 
 function find(id: string, rules: readonly Rule[]): Rule {

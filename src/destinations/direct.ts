@@ -3,9 +3,13 @@ import { isOutsideExit } from "../shared/exits.ts";
 import type { Rule } from "./rules.ts";
 import { targetOf } from "./saved.ts";
 
+export function isDirect({ exit }: Rule): boolean {
+  return isOutsideExit(exit);
+}
+
 /** The same rule; if it leads outside the tunnel, one that blocks. */
 export function closed(rule: Rule): Rule {
-  return isOutsideExit(rule.exit) ? { ...rule, exit: { to: "blocked" } } : rule;
+  return isDirect(rule) ? { ...rule, exit: { to: "blocked" } } : rule;
 }
 
 /** What leaves outside the tunnel now, or does not any more. */
@@ -13,7 +17,7 @@ export function directChanges(
   before: readonly Rule[],
   after: readonly Rule[],
 ): AlertArgs<"direct_changed">[] {
-  const targets = (rules: readonly Rule[]) => rules.filter(({ exit }) => isOutsideExit(exit)).map(targetOf);
+  const targets = (rules: readonly Rule[]) => rules.filter(isDirect).map(targetOf);
   const [had, has] = [targets(before), targets(after)];
   const [more, less] = [has.filter((each) => !had.includes(each)), had.filter((each) => !has.includes(each))];
   const changes: AlertArgs<"direct_changed">[] = [];

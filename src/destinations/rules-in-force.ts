@@ -3,7 +3,7 @@ import type { Texts } from "../base/saved.ts";
 import type { Named } from "../killswitch/destination-part.ts";
 import type { Destination, PolicyPart } from "../killswitch/policy.ts";
 import { effectOf } from "./closing.ts";
-import { closed } from "./direct.ts";
+import { closed, isDirect } from "./direct.ts";
 import { inOrder, Matcher, type Rule } from "./rules.ts";
 import { DESTINATIONS } from "./saved.ts";
 
@@ -32,6 +32,7 @@ export class RulesInForce {
     this.decision = new Decision<readonly Rule[]>({
       store: deps.store,
       read: () => this.saved(),
+      isStored: (rules) => rules.some(isDirect) || !DESTINATIONS.read(deps.store).some(isDirect),
       write: (_, rules) => DESTINATIONS.write(deps.store, rules),
       parts: [{ of: (rules) => rules, apply: (rules) => this.apply(rules), effect: effectOf }],
       changed: deps.onChange,

@@ -57,8 +57,13 @@ interface Deps {
   onExits: (before: Decisions, after: Decisions) => void;
 }
 
-/** Runs a turn while something else cannot change either. */
-export type Around = <Done>(turn: () => Promise<Done>) => Promise<Done>;
+/** Something else that must not change either. */
+export interface Beside {
+  /** Runs a turn while it cannot. */
+  around: <Done>(turn: () => Promise<Done>) => Promise<Done>;
+  /** Whether it has read what another writer has written. */
+  isRead: () => boolean;
+}
 
 /** Anyone on the LAN may assign devices, so the disk and the kernel's memory are limited. */
 export const MAX_ASSIGNED = 1_000;
@@ -85,14 +90,7 @@ export class Assignments {
       parts: [
         {
           of: (decisions) => [this.partOf(decisions), decisions.directAllowed],
-          apply: async (decisions) => {
-            // What was written in this turn goes to the disk while the firewall's text is made, which takes milliseconds.
-            await null;
-            // With what closes it ends at once; what opens may be refused.
-            this.isPermitted &&= decisions.directAllowed;
-            await this.decide(decisions);
-            this.isPermitted = decisions.directAllowed;
-          },
+          apply: (decisions) => this.decide(decisions),
           effect: exitsEffect,
         },
         {
@@ -180,16 +178,25 @@ export class Assignments {
       .finally(() => this.keepOrders());
   }
 
+  /** Gives the kernel again what it has neither withdrawn nor taken back when the permission for `direct` was to end. */
+  async permit(): Promise<void> {
+    if (this.current.directAllowed && !this.isPermitted)
+      await this.decision.between(() => this.decide(this.current));
+  }
+
   /**
-   * Runs the removal of a tunnel; throws if devices go through it. None can be given it meanwhile. `around` sees to what
-   * else may lead to it.
+   * Runs the removal of a tunnel; throws if devices go through it. None can be given it meanwhile. `beside` is what else
+   * may lead to it.
    */
-  async unlessUsed(tunnel: string, remove: () => Promise<void>, around?: Around): Promise<void> {
-    this.assertUnused(tunnel);
-    await this.decision.between(async () => {
-      this.assertUnused(tunnel);
-      await remove();
-    }, around);
+  async unlessUsed(tunnel: string, remove: () => Promise<void>, beside?: Beside): Promise<void> {
+    await this.decision.between(
+      () => {
+        this.assertUnused(tunnel);
+        return remove();
+      },
+      beside?.around,
+      beside?.isRead,
+    );
   }
 
   private assertUnused(tunnel: string): void {
@@ -223,8 +230,13 @@ export class Assignments {
   }
 
   private async decide(decisions: Decisions): Promise<void> {
+    // What was written in this turn goes to the disk while the firewall's text is made, which takes milliseconds.
+    await null;
+    // With what closes it ends at once; what opens may be refused.
+    this.isPermitted &&= decisions.directAllowed;
     await this.block(decisions);
     this.told(decisions);
+    this.isPermitted = decisions.directAllowed;
   }
 
   private told(decisions: Decisions): void {

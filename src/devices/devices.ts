@@ -13,7 +13,7 @@ import { isUsedUp } from "../shared/quotas.ts";
 import { type DeviceFacts, deviceFactsOf } from "../shared/verdict.ts";
 import type { Host } from "../system/host.ts";
 import { timeZone } from "../system/time-zone.ts";
-import { type Around, Assignments, defaultExitOf } from "./assignments.ts";
+import { Assignments, type Beside, defaultExitOf } from "./assignments.ts";
 import { type AllByTime, allByTime } from "./by-time.ts";
 import { Choices } from "./choices.ts";
 import { type Direct, directChanges, directIn, withDirect } from "./direct.ts";
@@ -327,12 +327,13 @@ export class Devices {
     await this.assignments
       .change((decisions) => withDirect(decisions, allowed))
       .finally(() => this.rows.touch(this.roster.ids));
+    if (allowed) await this.assignments.permit();
     return this.direct;
   }
 
   /** See `Assignments`. */
-  unlessUsed(tunnel: string, remove: () => Promise<void>, around?: Around): Promise<void> {
-    return this.assignments.unlessUsed(tunnel, remove, around);
+  unlessUsed(tunnel: string, remove: () => Promise<void>, beside?: Beside): Promise<void> {
+    return this.assignments.unlessUsed(tunnel, remove, beside);
   }
 
   /** Calls back after devices have changed, a few times a second at most. */
@@ -404,6 +405,11 @@ export class Devices {
   /** The number of known devices by exit, including exits that no device has. */
   counts(): Record<string, number> {
     return countsOf(this.roster.ids, this.choices.exits, (id) => this.assignments.exitOf(id));
+  }
+
+  /** Resolves once the decisions are read, and those that are begun have had their turn; limits may not be in force yet. */
+  turns(): Promise<void> {
+    return this.assignments.decision.turns();
   }
 
   /** Reads the decisions again, after the start or after another writer has changed the database. */

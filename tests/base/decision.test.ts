@@ -426,8 +426,8 @@ slow.describe("the same property fails for a decision", () => {
     ],
     [
       "that keeps what it had when it is read again",
-      "this.current = this.deps.read();\n    this.isUnsaved",
-      "this.isUnsaved",
+      "this.current = this.read();\n    this.stale",
+      "this.isUnsaved = false;\n    this.stale",
     ],
     ["that makes a change to what was there before it is read again", "this.stale = { ready };", ""],
     [

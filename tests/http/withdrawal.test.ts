@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect } from "bun:test";
+import { partsOn } from "../../src/app/parts.ts";
 import { GatewayError } from "../../src/base/errors.ts";
 import { withdrawDirect } from "../../src/destinations/withdraw-direct.ts";
 import { slow } from "../fast.ts";
@@ -10,6 +11,8 @@ const { test } = slow;
 const HANGS_AFTER_MS = 20_000;
 const TV = "02:00:00:00:00:20";
 const LAPTOP = "02:00:00:00:00:21";
+/** A restore may bring all that the backup has. */
+const MAY = { replace: true, direct: true, killswitchOff: false };
 /** The kill switch has another one. */
 const LIMITS_CHANGE = "nft -f -";
 
@@ -21,14 +24,15 @@ afterEach(() => home.stop());
 
 const add = (body: object) => home.ask("POST", "/api/destinations", body);
 const list = async () => (await home.ask("GET", "/api/destinations")).destinations;
-const within = <T>(promise: Promise<T>) =>
-  Promise.race([
-    promise.then(
-      () => "ended",
-      (error) => `${error}`,
-    ),
-    Bun.sleep(HANGS_AFTER_MS).then(() => "hangs"),
-  ]);
+const within = (promise: Promise<unknown>): Promise<string> => {
+  const late = Promise.withResolvers<string>();
+  const timer = setTimeout(() => late.resolve("hangs"), HANGS_AFTER_MS);
+  const ended = promise.then(
+    () => "ended",
+    (error) => `${error}`,
+  );
+  return Promise.race([ended, late.promise]).finally(() => clearTimeout(timer));
+};
 
 test("a withdrawal that the kernel refused for the devices is not said to be in force", async () => {
   const { devices, destinations, store } = home.parts;
@@ -291,4 +295,178 @@ test("while the kernel's tools hang, a restart after a withdrawal was asked for 
   home.host.holds = () => null;
   held.resolve();
   await withdrawn;
+});
+
+/** All that holds up the kill switch's table. */
+function holdFirewall(): { count: () => number; release: () => void } {
+  const held = Promise.withResolvers<void>();
+  let count = 0;
+  home.host.holds = (command) => {
+    if (!/^nft|elements/.test(command)) return null;
+    count += 1;
+    return held.promise;
+  };
+  return {
+    count: () => count,
+    release: () => {
+      home.host.holds = () => null;
+      held.resolve();
+    },
+  };
+}
+
+test("root can permit direct again after the kernel has refused its withdrawal", async () => {
+  const { devices } = home.parts;
+  await devices.setDirect(true);
+  await devices.assign(TV, { exit: "direct" });
+  home.host.fails = () => "before";
+  await expect(withdrawDirect(home.parts)).rejects.toThrow("made to fail");
+  home.host.fails = () => null;
+  expect(devices.direct.allowed).toBe(true);
+  // What root is told.
+  expect((await devices.setDirect(true)).allowed).toBe(true);
+  expect(await add({ prefixes: ["192.0.2.0/24"], exit: "direct" })).toMatchObject({ status: 200 });
+});
+
+test("a rule that a restart has found blocked is not direct once root permits direct for another", async () => {
+  await home.parts.devices.setDirect(true);
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  await refuseRules();
+  // kill -9 before it is tried again.
+  const second = await partsOn(home.host, home.parts.settings);
+  const exits = (parts: typeof second) => parts.destinations.list().destinations.map(({ exit }) => exit);
+  expect(exits(second)).toEqual(["blocked"]);
+  await withdrawDirect(second);
+  await second.devices.setDirect(true);
+  expect(exits(second)).toEqual(["blocked"]);
+  const third = await partsOn(home.host, home.parts.settings);
+  const found = exits(third);
+  second.store.close();
+  third.store.close();
+  expect(found).toEqual(["blocked"]);
+});
+
+test("the same after a kill -9 in the middle of a withdrawal", async () => {
+  const { devices, store, settings } = home.parts;
+  await devices.setDirect(true);
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  // The kernel is at work on another rule.
+  const { count, release } = holdFirewall();
+  const other = add({ prefixes: ["198.51.100.0/24"], exit: "blocked" });
+  await until(() => count() >= 1, HANGS_AFTER_MS, 1);
+  const withdrawn = withdrawDirect(home.parts);
+  await until(() => store.read("direct") === null, HANGS_AFTER_MS, 1);
+  const rows = store.read("destinations");
+  release();
+  await Promise.all([other, withdrawn]);
+  store.write("destinations", rows as string);
+  const second = await partsOn(home.host, settings);
+  const exitsOf = ({ destinations }: typeof second) =>
+    destinations.list().destinations.map(({ exit }) => exit);
+  expect(exitsOf(second)).not.toContain("direct");
+  await second.devices.setDirect(true);
+  expect(exitsOf(second)).not.toContain("direct");
+  const third = await partsOn(home.host, settings);
+  const found = exitsOf(third);
+  second.store.close();
+  third.store.close();
+  expect(found).not.toContain("direct");
+});
+
+test.each([false, true])(
+  "what is tried again blocks no rule that a restore with root's permission has brought: %p",
+  async (isDue) => {
+    const { devices, destinations, liveBackup } = home.parts;
+    await devices.setDirect(true);
+    await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+    const contents = liveBackup.take();
+    await refuseRules();
+    // The kernel is at work on another rule.
+    const { count, release } = holdFirewall();
+    const other = add({ prefixes: ["198.51.100.0/24"], exit: "blocked" });
+    await until(() => count() >= 1, HANGS_AFTER_MS, 1);
+    const stopping = new AbortController();
+    const watched = destinations.watch(stopping.signal);
+    if (isDue) await home.pass(15_000);
+    const restored = liveBackup.restore(contents, MAY);
+    await Bun.sleep(30);
+    release();
+    await Promise.all([other, restored]);
+    stopping.abort();
+    await watched;
+    expect(devices.direct.allowed).toBe(true);
+    expect(
+      (await list()).find(({ prefixes }: { prefixes: string[] }) => prefixes[0] === "192.0.2.0/24").exit,
+    ).toBe("direct");
+  },
+);
+
+test("a change that the kernel then refuses does not keep a tunnel", async () => {
+  const { devices, tunnels } = home.parts;
+  await home.ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
+  const { count, release } = holdFirewall();
+  home.host.fails = (at) => (/^nft|elements/.test(home.host.commands[at - 1] ?? "") ? "before" : null);
+  const given = devices.assign(TV, { exit: "amsterdam" }).catch((error) => `${error}`);
+  await until(() => count() >= 1, HANGS_AFTER_MS, 1);
+  const removed = within(tunnels.remove("amsterdam"));
+  await Bun.sleep(20);
+  release();
+  expect(await given).toContain("made to fail");
+  home.host.fails = () => null;
+  expect(await removed).toBe("ended");
+});
+
+test.each([
+  ["device", false],
+  ["rule", false],
+  ["device", true],
+  ["rule", true],
+])("a restore beside the removal of a tunnel leaves no %s without its exit: %p", async (what, isBeside) => {
+  const { devices, destinations, tunnels, liveBackup } = home.parts;
+  await home.ask("PUT", "/api/tunnels/amsterdam", { provider: "managed", server: "se-1" });
+  await home.ask("POST", "/api/tunnels/amsterdam/disconnect");
+  if (what === "device") await devices.assign(TV, { exit: "amsterdam" });
+  else await add({ prefixes: ["192.0.2.0/24"], exit: "amsterdam" });
+  const contents = liveBackup.take();
+  if (what === "device") await devices.assign(TV, { exit: "blocked" });
+  else for (const { id } of await list()) await home.ask("DELETE", `/api/destinations/${id}`);
+  const { count, release } = holdFirewall();
+  const other = devices.assign("02:00:00:00:00:21", { exit: "blocked" });
+  await until(() => count() >= 1, HANGS_AFTER_MS, 1);
+  const removed = within(tunnels.remove("amsterdam"));
+  await Bun.sleep(20);
+  if (!isBeside) release();
+  if (!isBeside) await removed;
+  const restored = within(liveBackup.restore(contents, MAY));
+  await Bun.sleep(30);
+  release();
+  await other;
+  expect([await restored]).toEqual(["ended"]);
+  await removed;
+  const isThere = tunnels.find("amsterdam") !== null;
+  const leadsThere =
+    devices.exitOf(TV as never) === "amsterdam" ||
+    destinations.list().destinations.some(({ exit }) => exit === "amsterdam");
+  expect({ isThere, leadsThere }).not.toEqual({ isThere: false, leadsThere: true });
+});
+
+test("a rule blocks although the kernel does not answer for limits that were restored", async () => {
+  const { devices, liveBackup } = home.parts;
+  await devices.assign(TV, { rate: { down: 5, up: 5 } });
+  const contents = liveBackup.take();
+  await devices.assign(TV, { rate: null });
+  const held = Promise.withResolvers<void>();
+  let count = 0;
+  home.host.holds = (command) => {
+    if (command !== LIMITS_CHANGE) return null;
+    count += 1;
+    return held.promise;
+  };
+  const restored = liveBackup.restore(contents, MAY);
+  await until(() => count === 1, HANGS_AFTER_MS, 1);
+  const ended = await within(add({ prefixes: ["192.0.2.0/24"], exit: "blocked" }));
+  home.host.holds = () => null;
+  held.resolve();
+  await restored;
+  expect(ended).toBe("ended");
 });
