@@ -1088,7 +1088,7 @@ describe("a restore while the service runs", () => {
       const { database } = gateway.store as unknown as { database: Database };
       await gateway.controller.connect(ONE);
       database.run("PRAGMA query_only = ON");
-      await gateway.controller.disconnect();
+      await expect(gateway.controller.disconnect()).rejects.toThrow("a restart would lose");
       const connection = JSON.stringify({ provider: "custom", name: "home", since: 1 });
       await expect(backup.restore(contents({ connection }), CAREFUL)).rejects.toThrow(
         "The database could not be written: the state directory is read-only.",
