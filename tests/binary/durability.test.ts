@@ -135,7 +135,7 @@ test("on a full disk changes are refused and nothing is lost, the tunnel works, 
   expect(await page()).toContain(VPN.vpn1.v4);
   expect((await status()).error).toBe(unsaved(FULL.error));
   expect(await connect("box-vpn-2")).toEqual(DONE);
-  expect((await disconnect()).status).toBe(200);
+  expect((await disconnect()).body.error).toBe(unsaved(FULL.error));
   await expectKillSwitch();
   await gateway.kill("SIGTERM");
   // Stopping the service has freed the space of the database's log.
@@ -211,7 +211,7 @@ test("with a read-only state directory it starts, connects and reports it; it sa
   const why = "The database could not be opened: the state directory is read-only.";
   expect((await status()).error).toBe(unsaved(why));
   expect((await add("read-only")).body.error).toBe(why);
-  expect((await disconnect()).status).toBe(200);
+  expect((await disconnect()).body.error).toBe(unsaved(why));
   await expectKillSwitch();
   await gateway.restart();
   await expectTable();
