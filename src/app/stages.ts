@@ -44,10 +44,11 @@ function firstOf(parts: Needs): Part[] {
     },
     {
       name: "devices and destinations",
-      reload: () => {
+      reload: async () => {
         const read = devices.reload();
         // `direct` needs the permission, which the devices read. No client's change may come before either.
-        return Promise.all([read, destinations.reload(devices.turns())]);
+        await Promise.all([read, destinations.reload(devices.turns())]);
+        await destinations.retry();
       },
       run: (signal) => Promise.all([devices.watch(signal), destinations.watch(signal)]),
     },

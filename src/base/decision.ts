@@ -33,7 +33,7 @@ interface Deps<Value> {
   };
   /** What the database has. */
   read: () => Value;
-  /** Whether the database has what was read; what is not permitted may be read otherwise, and is saved so. */
+  /** Whether the database has what `read` has returned. Otherwise that is saved at the next opportunity. */
   isStored?: (value: Value) => boolean;
   /** Writes what differs from what the database has, in one transaction. */
   write: (stored: Value, value: Value) => void;
@@ -200,7 +200,7 @@ export class Decision<Value> {
 
   /**
    * Runs work that no change overlaps, and after which none is taken back. `around` holds what else must not change; not
-   * while slow parts, or what another writer has written, are waited for. `isRead` tells whether it has read that, too.
+   * while slow parts are waited for. `isRead` tells whether that has read what another writer has written, as this has.
    */
   async between<T>(
     work: () => T | Promise<T>,
@@ -208,10 +208,12 @@ export class Decision<Value> {
     isRead = () => true,
   ): Promise<T> {
     for (;;) {
-      const isFree = () => this.pending === null && this.isRead && isRead();
-      // Whoever has not read yet has its turn for it in the queue already.
       const done = await around(() =>
-        this.queue.add(async () => (isFree() ? { value: await work() } : null)),
+        this.queue.add(async () => {
+          // `reload` comes later, or could not read it: then this throws.
+          if (this.stale !== null) await this.readAgain(this.stale.ready);
+          return this.pending === null && isRead() ? { value: await work() } : null;
+        }),
       );
       if (done !== null) return done.value;
       await this.pending?.ended;

@@ -164,8 +164,6 @@ export class Destinations {
   /** Hands the rules to the kill switch, after the start or after another writer has changed the database. */
   async reload(ready?: Promise<unknown>): Promise<void> {
     await this.inForce.decision.reload(ready).finally(() => this.settleNames());
-    // What was not permitted when it was read blocks, also once `direct` is permitted for something else.
-    await this.inForce.decision.retry();
   }
 
   /**
@@ -230,11 +228,17 @@ export class Destinations {
     return Object.fromEntries([...byExit].map(([exit, rules]) => [exit, rules.length]));
   }
 
-  /** Saves what is in effect and could not be saved, until `signal` aborts. */
+  /** Saves what is not saved: what was not permitted when it was read blocks, also once `direct` is permitted again. */
+  retry(): Promise<void> {
+    return this.inForce.decision.retry();
+  }
+
+  /** Does that until `signal` aborts. */
   async watch(signal: AbortSignal): Promise<void> {
+    await this.retry();
     while (!signal.aborted) {
       await nextBeat(this.deps.clock, SAVE_AGAIN_EVERY_MS, signal);
-      await this.inForce.decision.retry();
+      await this.retry();
       // The kernel may have refused to block one while its permission was withdrawn.
       if (this.mustBlock && this.rules.some(isDirect))
         // In its turn: a restore that came before it may have brought a permission.

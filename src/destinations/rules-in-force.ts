@@ -1,5 +1,6 @@
 import { Decision, without } from "../base/decision.ts";
 import type { Texts } from "../base/saved.ts";
+import { DIRECT } from "../devices/record.ts";
 import type { Named } from "../killswitch/destination-part.ts";
 import type { Destination, PolicyPart } from "../killswitch/policy.ts";
 import { effectOf } from "./closing.ts";
@@ -32,7 +33,11 @@ export class RulesInForce {
     this.decision = new Decision<readonly Rule[]>({
       store: deps.store,
       read: () => this.saved(),
-      isStored: (rules) => rules.some(isDirect) || !DESTINATIONS.read(deps.store).some(isDirect),
+      // What the database permits is not lost if the kernel refuses the permission.
+      isStored: (rules) =>
+        DIRECT.read(deps.store) === "on" ||
+        rules.some(isDirect) ||
+        !DESTINATIONS.read(deps.store).some(isDirect),
       write: (_, rules) => DESTINATIONS.write(deps.store, rules),
       parts: [{ of: (rules) => rules, apply: (rules) => this.apply(rules), effect: effectOf }],
       changed: deps.onChange,

@@ -178,7 +178,7 @@ export class Assignments {
       .finally(() => this.keepOrders());
   }
 
-  /** Gives the kernel again what it has neither withdrawn nor taken back when the permission for `direct` was to end. */
+  /** Gives the kernel the permission for `direct` again if it has refused a change of it, and then what was before. */
   async permit(): Promise<void> {
     if (this.current.directAllowed && !this.isPermitted)
       await this.decision.between(() => this.decide(this.current));

@@ -407,7 +407,7 @@ export class Devices {
     return countsOf(this.roster.ids, this.choices.exits, (id) => this.assignments.exitOf(id));
   }
 
-  /** Resolves once the decisions are read, and those that are begun have had their turn; limits may not be in force yet. */
+  /** Resolves once all that was begun has had its turn, readings included; limits may not be in force yet. */
   turns(): Promise<void> {
     return this.assignments.decision.turns();
   }

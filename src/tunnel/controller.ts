@@ -141,7 +141,7 @@ export class Controller {
     return this.requests.connect(targets, move, asked ?? (targets.length > 1 ? rules : {}));
   }
 
-  /** Throws if a restart would connect it again, because the database cannot be written. */
+  /** Throws if the database cannot be written: a restart would connect it again. */
   async disconnect(): Promise<void> {
     await this.requests.disconnect(() => this.endTunnel());
     this.deps.savedState.assertSaved();

@@ -35,6 +35,7 @@ class Machine {
   disk: boolean[] = [];
   /** What it did not take back may be open all the same. */
   private isDiskFaulty = false;
+  isUnreadable = false;
   exits: Answer[] = [];
   rates: Action["rates"] = [];
   /** Set while the place of rates does not answer. */
@@ -56,7 +57,10 @@ class Machine {
           this.kept.push(written);
         },
       },
-      read: () => ({ ...this.database }),
+      read: () => {
+        if (this.isUnreadable) throw new GatewayError("unable", "the database cannot be read");
+        return { ...this.database };
+      },
       write: (stored, value) => {
         for (const field of FIELDS)
           if (stored[field] !== value[field]) written = { ...written, [field]: value[field] };
@@ -424,6 +428,18 @@ test("what no change may be taken back after waits for one that begins before it
   const seen = decision.between(() => decision.value.exitA);
   await expect(whole).rejects.toThrow("the kernel refuses");
   expect(await seen).toBe(1);
+});
+
+test("what no change may overlap runs after what another writer has written could not be read at first", async () => {
+  const machine = new Machine();
+  const decision = machine.decision(Decision);
+  machine.database = { ...CLOSED, exitA: 1 };
+  machine.kept.push(machine.database);
+  machine.isUnreadable = true;
+  await expect(decision.reload()).rejects.toThrow("cannot be read");
+  await expect(decision.between(() => decision.value.exitA)).rejects.toThrow("cannot be read");
+  machine.isUnreadable = false;
+  expect(await decision.between(() => decision.value.exitA)).toBe(1);
 });
 
 slow.describe("the same property fails for a decision", () => {

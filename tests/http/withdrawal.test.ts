@@ -364,8 +364,13 @@ test("the same after a kill -9 in the middle of a withdrawal", async () => {
   const exitsOf = ({ destinations }: typeof second) =>
     destinations.list().destinations.map(({ exit }) => exit);
   expect(exitsOf(second)).not.toContain("direct");
+  // As while the service runs.
+  const stopping = new AbortController();
+  const watched = second.destinations.watch(stopping.signal);
   await second.devices.setDirect(true);
   expect(exitsOf(second)).not.toContain("direct");
+  stopping.abort();
+  await watched;
   const third = await partsOn(home.host, settings);
   const found = exitsOf(third);
   second.store.close();
@@ -400,6 +405,25 @@ test.each([false, true])(
     ).toBe("direct");
   },
 );
+
+test("rules that root has permitted stay in the database, even if the kernel refuses the permission that a restore brings", async () => {
+  const { devices, destinations, store, liveBackup } = home.parts;
+  await devices.setDirect(true);
+  await devices.assign(TV, { exit: "direct" });
+  await add({ prefixes: ["192.0.2.0/24"], exit: "direct" });
+  const contents = liveBackup.take();
+  await withdrawDirect(home.parts);
+  home.host.fails = () => "before";
+  await liveBackup.restore(contents, MAY).catch(() => {});
+  home.host.fails = () => null;
+  const stopping = new AbortController();
+  const watched = destinations.watch(stopping.signal);
+  await home.pass(15_000);
+  stopping.abort();
+  await watched;
+  expect(store.read("direct")).toBe("on");
+  expect(store.read("destinations")).toContain('"exit":"direct"');
+});
 
 test("a change that the kernel then refuses does not keep a tunnel", async () => {
   const { devices, tunnels } = home.parts;

@@ -174,13 +174,13 @@ export class Invariants {
   private possible<T>(
     given: (request: Request, held: T) => T | undefined,
     first: T,
-    isOpen: (error: GatewayError) => boolean = mayHold,
+    isOpen: (error: GatewayError, request: Request) => boolean = mayHold,
     requests: readonly Request[] = this.world.requests,
   ): Set<T> {
     let possible = new Set([first]);
     for (const request of requests) {
       const { answer } = request;
-      if (answer instanceof Error && !isOpen(answer)) continue;
+      if (answer instanceof Error && !isOpen(answer, request)) continue;
       const changed = [...possible].map((held) => given(request, held) ?? held);
       possible = new Set(answer === "done" && !isUndone(request) ? changed : [...possible, ...changed]);
     }
@@ -211,19 +211,22 @@ interface Saved {
   isDirectAllowed: boolean;
 }
 
-/** After these, a tunnel may have what was asked for all the same, or get it later, or lose it with a restart. */
+/** After these, a tunnel may have what was asked for all the same, or get it later. */
 const UNDECIDED: ReadonlySet<Code> = new Set([
   "no_answer",
   "interrupted",
   "unable",
   "kernel_refused",
-  "storage_full",
   "timed_out",
 ]);
 
 /** What is in force unsaved is saved later, and what is saved in vain is removed, unless the process is killed before. */
 const mayHold = (error: GatewayError): boolean => error instanceof Unsaved || error instanceof NotTakenBack;
-const mayLead = (error: GatewayError): boolean => mayHold(error) || UNDECIDED.has(error.code);
+/** A disconnect that is not saved holds until a restart. */
+const mayLead = (error: GatewayError, { path }: Request): boolean =>
+  mayHold(error) ||
+  UNDECIDED.has(error.code) ||
+  (path === "/api/disconnect" && error.code === "storage_full");
 
 interface Shown {
   server: string;
