@@ -47,7 +47,7 @@ function firstOf(parts: Needs): Part[] {
       reload: async () => {
         const read = devices.reload();
         // `direct` needs the permission, which the devices read. No client's change may come before either.
-        await Promise.all([read, destinations.reload(devices.turns())]);
+        await Promise.all([read, destinations.reload(devices.drained())]);
         await destinations.retry();
       },
       run: (signal) => Promise.all([devices.watch(signal), destinations.watch(signal)]),

@@ -180,7 +180,7 @@ export class Decision<Value> {
   }
 
   /** Resolves once what was begun has had its turn; slow parts may still be at work. */
-  turns(): Promise<void> {
+  drained(): Promise<void> {
     return this.queue.drained();
   }
 

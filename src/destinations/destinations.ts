@@ -182,7 +182,7 @@ export class Destinations {
   async closeDirect<T>(withdraw: () => Promise<T>): Promise<T> {
     this.withdrawals += 1;
     try {
-      // A restart has neither from now on, whatever the kernel still does. What could not be saved is in force all the same.
+      // At once, so that neither waits for the kernel to close the other. What could not be saved is in force all the same.
       const [, withdrawn] = await Promise.allSettled([this.blockDirect(), withdraw()]);
       // A restore may have brought one meanwhile, or the kernel has refused to block one: this does it, or says so.
       const [blocked] = await Promise.allSettled([this.blockDirect()]);

@@ -188,8 +188,8 @@ export class Assignments {
    * Runs the removal of a tunnel; throws if devices go through it. None can be given it meanwhile. `beside` is what else
    * may lead to it.
    */
-  async unlessUsed(tunnel: string, remove: () => Promise<void>, beside?: Beside): Promise<void> {
-    await this.decision.between(
+  unlessUsed(tunnel: string, remove: () => Promise<void>, beside?: Beside): Promise<void> {
+    return this.decision.between(
       () => {
         this.assertUnused(tunnel);
         return remove();

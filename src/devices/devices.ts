@@ -408,8 +408,8 @@ export class Devices {
   }
 
   /** Resolves once all that was begun has had its turn, readings included; limits may not be in force yet. */
-  turns(): Promise<void> {
-    return this.assignments.decision.turns();
+  drained(): Promise<void> {
+    return this.assignments.decision.drained();
   }
 
   /** Reads the decisions again, after the start or after another writer has changed the database. */
